@@ -245,3 +245,33 @@ export class Client {
     return { answer, text };
   }
 }
+
+/** What a list is asked for, page by page. */
+export interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+export interface Page<A> {
+  readonly things: readonly A[];
+  /** The cursor of the next page. Null: this is the last one. */
+  readonly next: string | null;
+}
+
+const PAGE = 200;
+/** Of a list that has more than 10,000 things, the newest are read. */
+const PAGES_MAX = 50;
+
+/** The pages of a list of the API, each read when it is asked for. */
+export async function* pagesOf<A>(
+  read: (query: PageQuery) => Promise<Page<A>>,
+): AsyncGenerator<readonly A[]> {
+  let cursor: string | null = null;
+  for (let at = 0; at < PAGES_MAX; at += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- a page has the cursor of the next one
+    const { things, next }: Page<A> = await read({ limit: PAGE, ...(cursor !== null && { cursor }) });
+    yield things;
+    if (next === null) return;
+    cursor = next;
+  }
+}

@@ -1,13 +1,10 @@
 /** The project of this directory: the one whose repository a remote of the clone names. */
 import { parseUuid } from "../domain/ids.ts";
-import type { Client } from "./client.ts";
+import { type Client, type Page, type PageQuery, pagesOf } from "./client.ts";
 import type { Answer } from "./contract.ts";
 import { gitOutput } from "./programs.ts";
 
 type Project = Answer<"GET /v1/projects">["projects"][number];
-
-/** How many projects are compared. */
-const PROJECTS_MAX = 200;
 
 /** The addresses of the clone's remotes, `origin` first. None outside of a clone, or without git. */
 export const remotes = async (): Promise<readonly string[]> => {
@@ -62,9 +59,14 @@ export const isOfProject = (
 export const projectHere = async (client: Client): Promise<string | null> => {
   const addresses = await remotes();
   if (addresses.length === 0) return null;
-  const { value } = await client.call("GET /v1/projects", { query: { limit: PROJECTS_MAX } });
+  const projects: Project[] = [];
+  const read = async (query: PageQuery): Promise<Page<Project>> => {
+    const { value } = await client.call("GET /v1/projects", { query });
+    return { things: value.projects, next: value.next_cursor };
+  };
+  for await (const things of pagesOf(read)) projects.push(...things);
   for (const address of addresses) {
-    const [only, second] = value.projects.filter((project) => isOfProject(address, project));
+    const [only, second] = projects.filter((project) => isOfProject(address, project));
     if (only !== undefined) return second === undefined ? only.id : null;
   }
   return null;

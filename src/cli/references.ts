@@ -3,24 +3,16 @@
  * minute begin alike, so lists at a terminal show their ends. A word is compared here and never sent, because it may be a secret.
  */
 import { parseUuid } from "../domain/ids.ts";
-import type { Client } from "./client.ts";
+import { type Client, type Page, type PageQuery, pagesOf } from "./client.ts";
 import type { Command } from "./command.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { count, type IdKind, isIdKind, SHORT_DIGITS, shortId } from "./words.ts";
 
 const SHORT = new RegExp(`^[0-9a-f]{${SHORT_DIGITS}}$`);
 
-/** The newest of a list that are looked through, in pages. */
-const PAGE = 200;
-const PAGES_MAX = 10;
-
 interface Thing {
   readonly id: string;
   readonly name?: string | null;
-}
-interface Page {
-  readonly things: readonly Thing[];
-  readonly next: string | null;
 }
 
 /** Where the things are that a word may name. */
@@ -29,8 +21,7 @@ export interface Scope {
   readonly project: () => Promise<string>;
 }
 type Words = Readonly<Record<string, string | undefined>>;
-type Query = { readonly limit: number; readonly cursor?: string };
-type List = (scope: Scope, query: Query, before: Words) => Promise<Page>;
+type List = (scope: Scope, query: PageQuery, before: Words) => Promise<Page<Thing>>;
 
 const projects: List = async ({ api }, query) => {
   const { value } = await api().call("GET /v1/projects", { query });
@@ -158,21 +149,14 @@ const refused = (exit: typeof EXIT.notFound | typeof EXIT.usage, code: string, m
 const lookUp = async (
   text: string,
   what: string,
-  pages: (query: Query) => Promise<Page>,
+  read: (query: PageQuery) => Promise<Page<Thing>>,
 ): Promise<string> => {
   const isShort = SHORT.test(text);
   const named: Thing[] = [];
-  for (
-    let [at, cursor] = [0, null as string | null];
-    at === 0 || (cursor !== null && at < PAGES_MAX);
-    at += 1
-  ) {
-    // oxlint-disable-next-line no-await-in-loop -- a page has the cursor of the next one
-    const { things, next } = await pages({ limit: PAGE, ...(cursor !== null && { cursor }) });
+  for await (const things of pagesOf(read)) {
     const ending = isShort ? things.find(({ id }) => shortId(id) === text) : undefined;
     if (ending !== undefined) return ending.id;
     named.push(...things.filter(({ name }) => name?.toLowerCase() === text.toLowerCase()));
-    cursor = next;
   }
   const [only, second] = named;
   if (only === undefined)

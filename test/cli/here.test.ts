@@ -32,19 +32,27 @@ const project = (id: string, name: string, repository: object) => ({
   repository,
 });
 
+/** A page of the projects. Its cursor is the number of those before it. */
+const pageOf = (query: URLSearchParams) => {
+  const from = Number(query.get("cursor") ?? 0);
+  const to = from + Number(query.get("limit"));
+  return { projects: projects.slice(from, to), next_cursor: to < projects.length ? String(to) : null };
+};
+
 beforeAll(async () => {
   line = await CommandLine.make();
   server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += String(chunk);
     const body = text === "" ? null : (JSON.parse(text) as { name: string; repository: object });
-    const call = `${request.method} ${(request.url ?? "").split("?")[0]}`;
+    const { pathname, searchParams: query } = new URL(request.url ?? "", "http://service");
+    const call = `${request.method} ${pathname}`;
     calls.push({ call, body });
     const answer =
       call === "GET /v1/me"
         ? { token: { id: TOKEN_ID } }
         : call === "GET /v1/projects"
-          ? { projects, next_cursor: null }
+          ? pageOf(query)
           : call === "POST /v1/projects" && body !== null
             ? project(PID, body.name, body.repository)
             : (projects.find(({ id }) => call.endsWith(id)) ?? {});
@@ -111,6 +119,15 @@ it("make no second project of a clone, and leave its manifest alone", async () =
   expect((await run("init")).stdout).toBe(`${PID} code is the project of this directory.\n`);
   expect(calls.some(({ call }) => call.startsWith("POST"))).toBe(false);
   expect(readFileSync(path.join(line.directory, "platform.toml"), "utf8")).toBe(before);
+});
+
+it("find the project of the clone among the oldest of many", async () => {
+  const others = Array.from({ length: 250 }, (_, at) =>
+    project(OTHER, `other ${at}`, { kind: "git", url: `https://example.org/team/other-${at}` }),
+  );
+  projects = [...others, project(PID, "code", { kind: "git", url: "https://example.org/team/code" })];
+  clone("https://example.org/team/code");
+  expect((await run("init")).stdout).toBe(`${PID} code is the project of this directory.\n`);
 });
 
 it("make no project outside of a clone", async () => {

@@ -8,6 +8,8 @@ import { runHere, type Running } from "../support/service/command-line.ts";
 
 const ID = "0190f3b2-0000-7000-8000-000000000001";
 const EARLIER = "0190f3b2-0000-7000-8000-00000000000e";
+const OLDER = "0190f3b2-0000-7000-8000-00000000000d";
+const OLDEST = "0190f3b2-0000-7000-8000-00000000000c";
 const AT = "2026-11-20T12:00:00.000Z";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,7 +28,9 @@ const serve = async (request: string, response: ServerResponse): Promise<void> =
     await new Promise<void>((resolve) => {
       waiting = resolve;
     });
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(document));
+  const [type, body] =
+    typeof document === "string" ? ["text/plain", document] : ["application/json", JSON.stringify(document)];
+  response.writeHead(status, { "content-type": type }).end(body);
   if (request.startsWith("GET")) waiting?.();
 };
 
@@ -343,15 +347,20 @@ describe("commands around saves", () => {
 
   it("list the turns with what was asked, and begin a session from one", async () => {
     answers = {
-      [`GET /sessions/${ID}/saves`]: [200, { turns: [{ id: EARLIER, at: "2026-11-20T11:00:00.000Z" }] }],
-      [`GET /sessions/${ID}/conversation`]: [
+      [`GET /sessions/${ID}/saves`]: [
+        200,
+        { turns: [OLDEST, OLDER, EARLIER].map((id) => ({ id, at: "2026-11-20T11:00:00.000Z" })) },
+      ],
+      [`GET /sessions/${ID}/conversation?limit=200`]: [
         200,
         { items: [{ id: EARLIER, content: [{ type: "text", text: "Fix it" }] }] },
       ],
+      // It is older than the newest items. The oldest one is gone.
+      [`GET /sessions/${ID}/items/${OLDER}/text`]: [200, "Begin"],
       "POST /sessions?queue=true": [201, session()],
     };
     expect((await run(["sessions", "turns", ID])).stdout).toBe(
-      `TURN                                  SAVED              MESSAGE\n${EARLIER}  2026-11-20 11:00Z  Fix it\n`,
+      `TURN                                  SAVED              MESSAGE\n${OLDEST}  2026-11-20 11:00Z\n${OLDER}  2026-11-20 11:00Z  Begin\n${EARLIER}  2026-11-20 11:00Z  Fix it\n`,
     );
     expect((await run(["sessions", "create", "--turn", EARLIER])).code).toBe(2);
     expect((await run(["sessions", "create", "--from", ID, "--turn", EARLIER])).code).toBe(0);

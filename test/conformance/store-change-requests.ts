@@ -9,6 +9,7 @@ import { Events } from "../../src/store/ports/events.ts";
 import { ChangeRequests } from "../../src/features/change-requests/ports/change-requests.ts";
 import { type Check } from "./store-fixture.ts";
 import { tellRequest } from "../support/world/change-requests.ts";
+import { admitSession } from "../support/world/sessions.ts";
 import { addProject, makeWorld, NOON, type World } from "../support/world/world.ts";
 
 const newest = { limit: 10, cursor: null } as const;
@@ -221,6 +222,24 @@ export const checkChangeRequests = (check: Check): void => {
           merged: { commit: "m1", at: NOON + 3, by: null },
         });
         expect(next.status).toBe("open");
+      }),
+    );
+
+    check(
+      "are listed by the session whose work they propose, however many others the project has",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(3);
+        const { open, list } = yield* ChangeRequests;
+        const sessionId = yield* admitSession(world);
+        const own = yield* open({ ...request(world, { headRef: "own" }), sessionId });
+        yield* open(request(world, { headRef: "later", now: NOON + 1 }));
+        const listed = (wish: { readonly status: string | null }) =>
+          Effect.map(
+            list(world.projectId, { limit: 1, cursor: null, sessionId, ...wish }),
+            ({ items, nextCursor }) => [...items.map(({ id }) => id), nextCursor],
+          );
+        expect(yield* listed({ status: null })).toEqual([own.id, null]);
+        expect(yield* listed({ status: "merged" })).toEqual([null]);
       }),
     );
 

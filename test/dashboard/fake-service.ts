@@ -317,8 +317,11 @@ const readOf = (world: World, rest: string, query: URLSearchParams): Answer => {
   if (group === "triggers") return world.listing;
   if (group === "usage") return world.usage;
   if (group === "webhook-refusals") return refusalsOf(world, query);
-  if (group === "change-requests" && id === undefined)
-    return { change_requests: world.changes, next_cursor: null };
+  if (group === "change-requests" && id === undefined) {
+    const author = query.get("session_id");
+    const listed = world.changes.filter((one) => author === null || one["session_id"] === author);
+    return { change_requests: listed, next_cursor: null };
+  }
   if (group === "change-requests" && part === "remarks") return { remarks: world.remarks, next_cursor: null };
   if (group === "change-requests" && part === "diff") {
     const one = query.get("path");

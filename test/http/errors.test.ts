@@ -161,7 +161,7 @@ describe("a body", () => {
       "GET",
       "/change-requests?page=2",
       undefined,
-      "Unknown query parameter `page`. Known: limit, cursor, status, reviewer.",
+      "Unknown query parameter `page`. Known: limit, cursor, status, session_id, reviewer.",
     ],
     ["GET", "/sessions/1", undefined, "`sid` must be a lower-case UUID."],
   ])("%s %s with %j is refused in plain words", async (method, rest, body, sentence) => {

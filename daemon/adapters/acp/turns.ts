@@ -171,11 +171,11 @@ export const turnUsage = (
   const decoded = decodeAnswer(answer);
   const told = decoded._tag === "Some" ? (decoded.value.usage ?? null) : null;
   const { _meta: beyond = null } = decoded._tag === "Some" ? decoded.value : {};
-  const counted = beyond?.quota?.token_count;
+  const quota = beyond?.quota?.token_count;
   const cached = told?.cachedReadTokens ?? 0;
   const usage: Usage = {
     ...NO_USAGE,
-    ...counted,
+    ...quota,
     ...(passed !== null && usageIn(passed)),
     ...(told !== null && {
       input_tokens: told.inputTokens + cached + (told.cachedWriteTokens ?? 0),

@@ -143,7 +143,7 @@ const State = ({ session: { project_id: project, id, activity } }: Pick<SessionD
 const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
   const { project_id: project, last_turn: last } = session;
   const environment = sandbox && sandboxEnvironment({ pid: project, sandbox, awaited });
-  const { data: counted = [] } = useQuery(countedQuery(session));
+  const { data: models = [] } = useQuery(countedQuery(session));
   return (
     <Facts
       rows={[
@@ -161,12 +161,12 @@ const SessionFacts = ({ session, sandbox, awaited, own }: SessionData) => {
         [
           "Used, as the agent says",
           // The service's count wins.
-          counted.length === 0 && session.usage.input_tokens > 0 && usageWords(session.usage),
+          models.length === 0 && session.usage.input_tokens > 0 && usageWords(session.usage),
         ],
         [
           "Counted by the service",
-          counted.length > 0 &&
-            `${counted.map(countedWords).join("; ")}. These are all calls of models, also those for titles and those that the agent does not report.`,
+          models.length > 0 &&
+            `${models.map(countedWords).join("; ")}. These are all calls of models, also those for titles and those that the agent does not report.`,
         ],
         [
           "Not counted",

@@ -57,6 +57,9 @@ export const ListedChangeRequest = Schema.Struct({
 const listQuery = {
   ...pageQuery,
   status: Schema.optionalKey(ChangeRequestSummary.fields.status),
+  session_id: Schema.optionalKey(Uuid).annotate({
+    description: "Only requests that propose the work of this session.",
+  }),
   reviewer: Schema.optionalKey(Schema.Literal("me")).annotate({
     description: "`me`: only requests of which the caller owes a review.",
   }),

@@ -129,13 +129,18 @@ interface ListQuery {
   readonly limit?: number;
   readonly cursor?: string;
   readonly status?: ChangeRequest["status"];
+  readonly session_id?: string;
   readonly reviewer?: "me";
 }
 
-const listRequest = ({ user }: Principal, { status, reviewer, ...query }: ListQuery): ListRequest => ({
+const listRequest = (
+  { user }: Principal,
+  { status, reviewer, session_id: sessionId, ...query }: ListQuery,
+): ListRequest => ({
   ...pageRequest(query),
   reader: user.id,
   status: status ?? null,
+  ...(sessionId !== undefined && { sessionId }),
   isReviewAsked: reviewer === "me",
 });
 

@@ -114,9 +114,10 @@ const reviewAsked = (tables: TableSet, { id, status }: ChangeRequest, reader: st
 };
 
 const list = (tables: TableSet, requests: readonly ChangeRequest[], request: ListRequest) => {
-  const { status, reader, isReviewAsked = false } = request;
+  const { status, sessionId, reader, isReviewAsked = false } = request;
   const listed = requests
     .filter((found) => status === null || found.status === status)
+    .filter((found) => sessionId === undefined || found.sessionId === sessionId)
     .map((found) => Object.assign({ reviewAsked: reviewAsked(tables, found, reader) }, found))
     .filter((found) => !isReviewAsked || found.reviewAsked !== null);
   return pageFrom(listed, request, ({ createdAt, id }) => ({ at: createdAt, id }));

@@ -1,5 +1,7 @@
 /** `platform sessions saves`, `turns` and `forget-save`: the space that saved work takes, where a session can begin, and the end of an earlier save. */
+import type { Client } from "../../client.ts";
 import { command } from "../../command.ts";
+import { EXIT, Failure } from "../../failure.ts";
 import { mebibytes, table, time, visible } from "../../terminal.ts";
 import { anyId, sessionId } from "../../words.ts";
 
@@ -31,6 +33,19 @@ const list = command({
   },
 });
 
+/** What was asked, of a turn that is older than the newest items. Empty: its message had no text, or is gone. */
+const olderText = async (
+  client: Client,
+  params: { readonly pid: string; readonly sid: string; readonly id: string },
+) => {
+  try {
+    return (await client.call("GET /v1/projects/:pid/sessions/:sid/items/:id/text", { params })).value;
+  } catch (error) {
+    if (error instanceof Failure && error.exit === EXIT.notFound) return "";
+    throw error;
+  }
+};
+
 const turns = command({
   name: "sessions turns",
   about: "List the turns of a session from whose saved work another session can start, the oldest first",
@@ -42,12 +57,16 @@ const turns = command({
     const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/saves", { params });
     const { value: newest } = await api().call("GET /v1/projects/:pid/sessions/:sid/conversation", {
       params,
-      query: {},
+      query: { limit: 200 },
     });
-    const rows = value.turns.map(({ id, at }) => {
-      const [said] = newest.items.find((item) => item.id === id)?.content ?? [];
-      return [id, time(at), said?.type === "text" ? said.text : ""];
-    });
+    const said = new Map(
+      newest.items.flatMap(({ id, content: [first] }) => (first?.type === "text" ? [[id, first.text]] : [])),
+    );
+    const rows: string[][] = [];
+    for (const { id, at } of value.turns) {
+      // oxlint-disable-next-line no-await-in-loop -- few turns are older than the newest items
+      rows.push([id, time(at), said.get(id) ?? (await olderText(api(), { ...params, id }))]);
+    }
     return { json: text, text: table(["TURN", "SAVED", "MESSAGE"], rows, "No turn is saved.") };
   },
 });

@@ -62,6 +62,8 @@ export interface ListRequest extends PageRequest {
   /** Whose reviews `reviewAsked` means. Absent: no person's. */
   readonly reader?: string;
   readonly status: string | null;
+  /** Only requests that propose the work of this session. */
+  readonly sessionId?: string;
   /** Only requests of which the reader owes a review. */
   readonly isReviewAsked?: boolean;
 }

@@ -236,16 +236,17 @@ const reviewAsked = (sql: SqlClient.SqlClient, reader: string | null): Fragment 
 
 const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
   const listIn = Effect.fnUntraced(function* (scope: Fragment, request: ListRequest) {
-    const { cursor, limit, status, reader = null, isReviewAsked = false } = request;
+    const { cursor, limit, status, sessionId, reader = null, isReviewAsked = false } = request;
     const position = yield* readCursor(cursor);
     const asked = sql`AND id IN (SELECT change_request_id FROM change_request_reviewers WHERE user_id = ${reader}::uuid)
       AND ${reviewAsked(sql, reader)} IS NOT NULL`;
     const rows = yield* sql<ListedRow>`
       SELECT ${sql.literal(COLUMNS)}, ${reviewAsked(sql, reader)} AS "reviewAsked" FROM change_requests
       WHERE ${scope} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
+        ${sessionId === undefined ? sql.literal("") : sql`AND session_id = ${sessionId}::uuid`}
         ${isReviewAsked ? asked : sql.literal("")} ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
-      status === null && !isReviewAsked ? identity : plannedAnew,
+      status === null && sessionId === undefined && !isReviewAsked ? identity : plannedAnew,
     );
     const listed = rows.map(({ reviewAsked: asking, ...row }) =>
       Object.assign(requestOf(row), { reviewAsked: asking }),
