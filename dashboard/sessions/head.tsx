@@ -81,7 +81,8 @@ const Facts = ({ data: { session, changes }, work, place, hasSpoken }: Head) => 
   return (
     <p className="facts-of-session quiet">
       {facts.map((fact, at) => fact !== false && fact !== null && <span key={at}>{fact}</span>)}
-      {session.activity === "working" && hasSpoken && session.last_sentence !== null && (
+      {/* In a turn that has said nothing yet, it is of the turn before. */}
+      {(session.activity !== "working" || hasSpoken) && session.last_sentence !== null && (
         <span className="last-sentence" title={session.last_sentence}>
           <Prose text={session.last_sentence} />
         </span>
@@ -107,12 +108,17 @@ const DELETE: Action = { name: "delete-session", label: "Delete" };
 const actionsFor = ({ session, changes }: SessionData, work: Work): readonly Action[] => {
   const isProposed = changes.some(({ status }) => status === "open");
   const propose = hasNewWork(work, session) && !isProposed ? [PROPOSE] : [];
-  const restart = hasEnded(session.status) ? [RESTART] : [];
-  const first = session.status === "failed" ? [...restart, ...propose] : [...propose, ...restart];
+  // What is said of a failure has its own.
+  const restart = hasEnded(session.status) && session.status !== "failed" ? [RESTART] : [];
   const putAway = session.archived ? [BRING_BACK] : isAtRest(session) ? [ARCHIVE] : [];
-  return [...first, ...(isLive(session.status) ? [STOP] : []), ...putAway, RENAME, DELETE].filter(
-    ({ name }) => lackedRole(name) === null,
-  );
+  return [
+    ...propose,
+    ...restart,
+    ...(isLive(session.status) ? [STOP] : []),
+    ...putAway,
+    RENAME,
+    DELETE,
+  ].filter(({ name }) => lackedRole(name) === null);
 };
 
 /** A description begins with what the agent said last. */

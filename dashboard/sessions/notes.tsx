@@ -1,7 +1,7 @@
 /** Above a session's conversation: what is wrong, what waits for a person, what is not saved. */
 import type { ReactNode } from "react";
 import { isOfEnded } from "../../src/domain/save/shown.ts";
-import type { FailureCode } from "../../src/domain/session/failure.ts";
+import { ADVICE, type FailureCode } from "../../src/domain/session/failure.ts";
 import { AwaitedNote } from "../environments/parts.tsx";
 import { sentence } from "../elements/format.ts";
 import { SuspendedNote } from "../account/own-credentials.tsx";
@@ -11,6 +11,7 @@ import { canRestore, RESTORE_BOX } from "../saved/work.ts";
 import { isUnsafe, unsavedWords } from "../saved/words.ts";
 import { SaveWait } from "../saved/wait.tsx";
 import { Callout, Prose } from "../ui/parts.tsx";
+import { SessionAct } from "./acts.tsx";
 import type { Following } from "./following.ts";
 import type { Session, SessionData } from "./session.ts";
 
@@ -35,20 +36,36 @@ const FAILURES: Readonly<Record<FailureCode, string>> = {
   internal_error: "The service itself failed.",
 };
 
-const Failure = ({ session: { failure, project_id: project } }: { readonly session: Session }) =>
-  failure !== null && (
+/** What failed, why, and what to do about it. The head of the page has no second button for it. */
+const Failure = ({ session }: { readonly session: Session }) => {
+  const { failure, status, project_id: project } = session;
+  if (failure === null) return null;
+  // An older page may meet a newer service's code.
+  const code = failure.code as FailureCode;
+  return (
     <Callout tone="bad">
-      <strong>{FAILURES[failure.code as FailureCode] ?? "The session failed."}</strong>
+      <strong>{FAILURES[code] ?? "The session failed."}</strong>
       <p className="text">
         <Prose text={failure.message} />
       </p>
-      {failure.code === "environment_failed" && (
+      {ADVICE[code] !== undefined && (
         <p>
-          <a href={projectLink(project, "/environment")}>Show the environment</a>
+          <Prose text={ADVICE[code]} />
         </p>
       )}
+      <p className="actions">
+        {status === "failed" && (
+          <SessionAct session={session} entry="restart-session" label="Restart" className="primary" />
+        )}
+        {code === "environment_failed" && (
+          <a className="button" href={projectLink(project, "/environment")}>
+            Show the environment
+          </a>
+        )}
+      </p>
     </Callout>
   );
+};
 
 const savedHeadline = ({ status, unsaved }: Session, saved: NonNullable<Session["saved"]>): string => {
   if (saved.state === "complete") return "The agent left unpushed work. It is saved.";

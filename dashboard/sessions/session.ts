@@ -44,7 +44,10 @@ export const readSession = async ([pid = "", sid = ""]: readonly string[]): Prom
     request("GET /v1/projects/:pid/sessions/:sid", { params }),
     orNull(request("GET /v1/projects/:pid/sessions/:sid/sandbox", { params })),
     request("GET /v1/projects/:pid/sessions/:sid/own-credentials", { params }),
-    request("GET /v1/projects/:pid/change-requests", { params: { pid }, query: { session_id: sid, limit: 200 } }),
+    request("GET /v1/projects/:pid/change-requests", {
+      params: { pid },
+      query: { session_id: sid, limit: 200 },
+    }),
   ]);
   return {
     project,

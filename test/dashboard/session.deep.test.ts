@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { conversationOf } from "./sample-conversation.ts";
 import { sampleWork } from "./sample-settings.ts";
-import { FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { FAILED_ID, FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { chosen } from "./state-of-a-page.ts";
 import { withRole } from "./states-of-people.ts";
 
@@ -72,6 +72,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const state = page.locator(".state-word");
     await visit(SESSION);
     await state.getByText("Resting").waitFor();
+    await expect.poll(() => fake.conversations.readers()).toBe(1);
     for (const [turn, word] of [
       ["running", "Working"],
       ["requires_action", "Needs you"],
@@ -243,6 +244,32 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByRole("link", { name: "#9" }).count()).toBe(0);
     const link = page.locator(".facts-of-session").getByRole("link", { name: "An older one" });
     expect(await link.getAttribute("href")).toBe(`${PROJECT}/sessions/0199aaaa-0000-7000-8000-000000000001`);
+  });
+
+  it("that failed says what to do about it, and has one button for that", async () => {
+    const { page, fake, visit } = await start(world());
+    await visit(`${PROJECT}/sessions/${FAILED_ID}`);
+    const failure = page.locator(".callout", { hasText: "The repository could not be cloned." });
+    await failure.getByText("Read the session's log and check the repository, then restart").waitFor();
+    const restart = page.getByRole("button", { name: "Restart", exact: true, includeHidden: true });
+    expect(await restart.count()).toBe(1);
+    await failure.getByRole("button", { name: "Restart" }).click();
+    await page.getByText("The session is restarting").waitFor();
+    expect(fake.writes.at(-1)).toContain(`/sessions/${FAILED_ID}/restart`);
+  });
+
+  it("says in one line what the agent said last, also while it rests", async () => {
+    const all = world();
+    const [first = {}, ...others] = all.sessions;
+    const last_sentence = "The greeting follows the hour.";
+    all.sessions = [{ ...first, activity: "resting", last_sentence }, ...others];
+    const { page, fake, visit } = await start({ ...all, conversation: conversationOf([]) });
+    await visit(SESSION);
+    await page.locator(".last-sentence", { hasText: last_sentence }).waitFor();
+    // A turn has begun, and has said nothing yet.
+    fake.world.sessions = [{ ...first, activity: "working", last_sentence }, ...others];
+    fake.emit("session.turn_changed");
+    await page.locator(".last-sentence").waitFor({ state: "detached" });
   });
 
   it("opens a change request under the title and with the description that the user types", async () => {
