@@ -7,7 +7,7 @@ export const OpenInEditor = ({ session }: { readonly session: Session }) => {
   const host = sshHost(session.project_id, session.id);
   return (
     <section className="own-editor">
-      <h3>In your own editor</h3>
+      <h2>In your own editor</h2>
       <p>
         Once on your computer, run <code>platform ssh-config --write</code>. Then this session is a host for
         ssh and for all that uses it. <a href="/docs/guide/editors">Editors and ssh</a>

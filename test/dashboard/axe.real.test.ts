@@ -19,7 +19,7 @@ const runOf = (rules: readonly string[] | null): string => {
   violations.map(({ id, nodes }) => [id, ...nodes.slice(0, 3).map(({ html, failureSummary }) =>
     html.slice(0, 160) + " " + failureSummary.slice(0, 300))]))`;
 };
-/** The two schemes differ in colours alone, and the widths in layout alone: so only the colours are checked dark, and once. */
+/** The two schemes differ in colours alone: so only the colours are checked dark. */
 const RUNS = { light: runOf(null), dark: runOf(["color-contrast", "link-in-text-block"]) };
 
 const [WIDE, PHONE] = [
@@ -34,7 +34,7 @@ const faultsOf = async (page: Page): Promise<Readonly<Record<string, unknown>>> 
   const found: Record<string, unknown> = {};
   for (const size of [WIDE, PHONE]) {
     await page.setViewportSize(size);
-    for (const colorScheme of size === WIDE ? (["light", "dark"] as const) : (["light"] as const)) {
+    for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       found[`${String(size.width)} ${colorScheme}`] = await page.evaluate(RUNS[colorScheme]);
     }
@@ -72,4 +72,44 @@ describe.skipIf(!hasChromium)(title, () => {
       expect(await faultsOf(page)).toEqual({});
     },
   );
+
+  it("finds nothing wrong in the reader's own colours, which show what a session does", async () => {
+    const state = STATES.find(({ name }) => name === "home");
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const world = makeWorld(Date.now());
+    state?.change?.(world);
+    const { page, visit } = await start(world, { csp: false });
+    await page.emulateMedia({ forcedColors: "active" });
+    await visit("#/");
+    await page.locator(".session").first().waitFor();
+    await page.evaluate(axe.source);
+    expect(await page.evaluate(RUNS.light)).toEqual([]);
+    const colours = await page.evaluate<readonly string[]>(
+      `[...new Set([...document.querySelectorAll(".activity")].map((icon) => getComputedStyle(icon).color))]`,
+    );
+    expect(colours).toHaveLength(1);
+    // Nothing but a line tells what Enter opens.
+    await page.keyboard.press("Control+K");
+    await page.locator(".palette [aria-selected=true]").waitFor();
+    expect(
+      await page.evaluate(
+        'getComputedStyle(document.querySelector(".palette [aria-selected=true]")).outlineStyle',
+      ),
+    ).toBe("solid");
+    await page.emulateMedia({ forcedColors: null });
+  });
+
+  it("moves nothing for a reader who does not want that", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const world = makeWorld(Date.now());
+    STATES.find(({ name }) => name === "home")?.change?.(world);
+    const { page, visit } = await start(world);
+    await visit("#/");
+    await page.locator(".session").first().waitFor();
+    const moving = () => page.evaluate<number>("document.getAnimations().length");
+    await page.emulateMedia({ reducedMotion: "no-preference" });
+    await expect.poll(moving).toBeGreaterThan(0);
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await expect.poll(moving).toBe(0);
+  });
 });

@@ -1,5 +1,5 @@
 /**
- * `npm run look`: pictures of every page and state, light and dark, wide and narrow, in node_modules/.cache/look. Names
+ * `npm run look`: pictures of every page and state, light and dark, wide and narrow, and in forced colours, in node_modules/.cache/look. Names
  * after the command choose states. People look at them; it checks nothing.
  */
 import * as fs from "node:fs";
@@ -11,17 +11,35 @@ import type { State } from "./state-of-a-page.ts";
 import { STATES } from "./states.ts";
 
 const PICTURES = path.resolve(import.meta.dirname, "../../node_modules/.cache/look");
-const WIDTHS = [1440, 390];
 
-const shoot = async (browser: Browser, state: State, window: { width: number; dark: boolean }) => {
+interface Look {
+  readonly width: number;
+  readonly scheme: "light" | "dark" | "forced";
+}
+
+const LOOKS: readonly Look[] = [
+  ...[1440, 390].flatMap((width) => [
+    { width, scheme: "light" as const },
+    { width, scheme: "dark" as const },
+  ]),
+  // With the reader's own colours.
+  { width: 1440, scheme: "forced" },
+];
+
+const shoot = async (browser: Browser, state: State, { width, scheme }: Look) => {
   // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
   const world = makeWorld(Date.now());
   state.change?.(world);
-  const { page, visit, close } = await open(browser, world, { ...window, signedIn: state.signedIn ?? true });
+  const { page, visit, close } = await open(browser, world, {
+    width,
+    dark: scheme === "dark",
+    signedIn: state.signedIn ?? true,
+  });
+  if (scheme === "forced") await page.emulateMedia({ forcedColors: "active" });
   await visit(state.hash);
   await page.locator(state.shows).first().waitFor();
   await state.act?.(page);
-  const name = `${state.name}-${String(window.width)}-${window.dark ? "dark" : "light"}.png`;
+  const name = `${state.name}-${String(width)}-${scheme}.png`;
   await page.screenshot({ path: path.join(PICTURES, name), fullPage: state.act === undefined });
   await close();
 };
@@ -32,12 +50,10 @@ const main = async (names: readonly string[]): Promise<number> => {
   const browser = await launch();
   const wanted = STATES.filter(({ name }) => names.length === 0 || names.includes(name));
   for (const state of wanted) {
-    for (const width of WIDTHS) {
-      for (const dark of [false, true]) await shoot(browser, state, { width, dark });
-    }
+    for (const look of LOOKS) await shoot(browser, state, look);
   }
   await browser.close();
-  return wanted.length * WIDTHS.length * 2;
+  return wanted.length * LOOKS.length;
 };
 
 const made = await main(process.argv.slice(2));

@@ -10,6 +10,13 @@ import { pressed, refusing, type State, unfolded, withProject } from "./state-of
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SETUP = `${PROJECT}/setup`;
+/** A provider's answer to a key. */
+const KEY_REFUSED = {
+  status: 422,
+  code: "provider_refused",
+  error:
+    "api.openai.com rejects the key (401). It says: Incorrect API key provided. Copy the key again from the provider's page, or make a new one there, and set it. Nothing was saved.",
+};
 
 /** A new project: nothing pushed, no model, no session, no change request. */
 const untouched = (world: World): void => {
@@ -112,6 +119,20 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     },
   },
   { name: "setup-model", hash: SETUP, shows: ".setup-step form", change: withCode },
+  {
+    name: "setup-key-refused",
+    hash: SETUP,
+    shows: ".setup-step form",
+    change: (world) => {
+      withCode(world);
+      world.refused = KEY_REFUSED;
+    },
+    act: async (page) => {
+      await page.getByLabel("Key", { exact: true }).fill("sk-wrong");
+      await pressed("Try and save the key")(page);
+      await page.getByRole("alert").waitFor();
+    },
+  },
   { name: "setup-session", hash: SETUP, shows: ".setup-step textarea", change: withModel },
   {
     name: "setup-github",
@@ -166,6 +187,21 @@ export const STATES_OF_SETTINGS: readonly State[] = [
       await page.getByLabel("Name", { exact: true }).fill("PLATFORM_X");
       await page.getByLabel("Value").fill("a value");
       await page.keyboard.press("Control+Enter");
+      await page.getByRole("alert").waitFor();
+    },
+  },
+  {
+    name: "secrets-key-refused",
+    hash: `${PROJECT}/secrets`,
+    shows: ".row",
+    change: (world) => {
+      withSecrets(world);
+      world.refused = KEY_REFUSED;
+    },
+    act: async (page) => {
+      await page.getByLabel("Name", { exact: true }).fill("OPENAI_API_KEY");
+      await page.getByLabel("Value").fill("sk-wrong");
+      await pressed("Add the secret")(page);
       await page.getByRole("alert").waitFor();
     },
   },

@@ -15,6 +15,9 @@ const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const now = (): number => Date.now();
 
+/** @param second since the failed session began */
+const bootAt = (second: number): string => new Date(now() - 1_250_000 + second * 1000).toISOString();
+
 const withWork = (world: World): void => {
   world.work = sampleWork(now());
   world.ports = [5173];
@@ -199,6 +202,30 @@ export const STATES_OF_WORK: readonly State[] = [
       await menus.first().scrollIntoViewIfNeeded();
       await menus.first().click();
     },
+  },
+  {
+    name: "session-boot-ended",
+    hash: `${PROJECT}/sessions/${FAILED_ID}?tab=details`,
+    shows: ".waterfall",
+    change: (world) => {
+      const sandbox_id = "0199bbbb-0000-7000-8000-000000000003";
+      const times = {
+        created_at: bootAt(0),
+        boot_started_at: bootAt(1),
+        active_at: null,
+        ended_at: bootAt(121),
+      };
+      world.sandbox = { ...world.sandbox, ...times, id: sandbox_id };
+      world.logs = Object.entries({ listening: 3, runtime_started: 4, credential: 4, cloned: 9 }).map(
+        ([step, second]) => ({
+          sandbox_id,
+          at: bootAt(second),
+          source: "daemon",
+          line: `boot step=${step} at_ms=1`,
+        }),
+      );
+    },
+    act: (page) => page.locator(".waterfall").scrollIntoViewIfNeeded(),
   },
   { name: "session-failed", hash: `${PROJECT}/sessions/${FAILED_ID}`, shows: ".callout" },
   { name: "session-stopped", hash: `${PROJECT}/sessions/${STOPPED_ID}`, shows: ".conversation" },
