@@ -76,9 +76,6 @@ export const post = async (path: string, body: unknown = {}, timeoutMs?: number)
 export const upload = async (path: string, file: Blob): Promise<any> =>
   parse(await call("POST", path, { body: file }));
 
-export const put = async (path: string, body: unknown, timeoutMs?: number): Promise<any> =>
-  parse(await call("PUT", path, { body, timeoutMs }));
-
 export const remove = async (path: string) => {
   await call("DELETE", path);
 };

@@ -1,22 +1,6 @@
 /** Numbers of things are said by `counted`, so that nobody reads "1 sessions". */
 import { expect, it } from "vitest";
-import { counted } from "../../src/domain/counted.ts";
 import { files, read } from "../support/documents.ts";
-
-it.each([
-  [0, "0 turns"],
-  [1, "1 turn"],
-  [2, "2 turns"],
-])("says %d in words", (count, words) => {
-  expect(counted(count, "turn")).toBe(words);
-});
-
-it("says a plural that has no s alone", () => {
-  expect([1, 2].map((count) => counted(count, "search is", "searches are"))).toEqual([
-    "1 search is",
-    "2 searches are",
-  ]);
-});
 
 const NOUNS =
   "attempts|branches|bytes|calls|commits|connectors|crashes|deliveries|entries|events|failures|files|hours|images|items|keys|" +

@@ -8,7 +8,7 @@ it("builds the page anew for each file of the service that it takes", () => {
   const taken = files("dashboard/*.ts", "dashboard/*.tsx")
     .filter((file) => !file.endsWith(".d.ts"))
     .flatMap((file) =>
-      [...read(file).matchAll(/^import (?!type\b)[^;]*? from "([^"]*\/src\/[^"]+)";$/gm)].map(
+      [...read(file).matchAll(/^(?:import|export) (?!type\b)[^;]*? from "([^"]*\/src\/[^"]+)";$/gm)].map(
         ([, from = ""]) => path.resolve(ROOT, path.dirname(file), from),
       ),
     );

@@ -38,6 +38,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "save/shown.ts",
     "session/activity-words.ts",
     "session/begun.ts",
+    "session/failure.ts",
     "session/model-errors.ts",
     "session/ssh-host.ts",
   ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
