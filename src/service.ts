@@ -205,9 +205,9 @@ const accountModels = Layer.merge(
       ModelProviders,
       ({ usable }) =>
         (user) =>
-          // A sandbox gets these, and nothing else of a provider.
+          // No key, and no address.
           Effect.map(usable(user), (providers) =>
-            providers.map(({ owner, name, kind, models }) => ({ owner, name, kind, models })),
+            providers.map(({ owner, name, kind, models, prices }) => ({ owner, name, kind, models, prices })),
           ),
     ),
   ),

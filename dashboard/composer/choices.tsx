@@ -1,6 +1,7 @@
 /** The choice of model and agent for a message. The service is asked for them when a reader opens the choice first. */
 import { useEffect, useState } from "react";
 import { ApiError, getJson } from "../api/api.ts";
+import { ModelMenu, type ShownModel } from "../ui/model-menu.tsx";
 import type { ModelListing } from "../wire.d.ts";
 import type { Chosen, Moment } from "./rules.ts";
 import type { Writing } from "./writing.ts";
@@ -46,8 +47,8 @@ interface ChoiceParts {
 const withoutChoice = ({ isFirst }: Pick<Moment, "isFirst">): string =>
   isFirst ? "The session's" : "As before";
 
-const nameIn = (listing: ModelListing | null, model: string): string =>
-  listing?.models.find(({ id }) => id === model)?.name ?? model;
+const modelIn = (listing: ModelListing | null, model: string): ShownModel & { readonly name: string } =>
+  listing?.models.find(({ id }) => id === model) ?? { id: model, name: model };
 
 /** Runtimes name what they do by themselves so. */
 const wordsOf = (name: string): string => (name === "default" ? "as usual" : name);
@@ -55,9 +56,9 @@ const wordsOf = (name: string): string => (name === "default" ? "as usual" : nam
 /** Opens the choice, and says what is chosen. */
 export const ChoicesButton = ({ models: { listing }, writing, moment }: ChoiceParts) => {
   const { model, agent, effort } = writing.chosen;
-  const named = [nameIn(listing, model), wordsOf(agent), effort].filter((one) => one !== "");
+  const named = [modelIn(listing, model).name, wordsOf(agent), effort].filter((one) => one !== "");
   const otherwise =
-    moment.model === null ? withoutChoice(moment).toLowerCase() : nameIn(listing, moment.model);
+    moment.model === null ? withoutChoice(moment).toLowerCase() : modelIn(listing, moment.model).name;
   return (
     <button
       type="button"
@@ -112,11 +113,24 @@ const PickOne = ({
   );
 };
 
-const modelOptions = (listing: ModelListing | null): readonly Option[] =>
-  (listing?.models ?? []).map(({ id, name }) => [
-    id,
-    id === listing?.default_model ? `${name} (in use)` : name,
-  ]);
+const NO_MODELS: ModelListing["models"] = [];
+
+const PickModel = ({ models: { listing }, writing, moment }: ChoiceParts) => (
+  <div className="pick">
+    <span aria-hidden="true">Model</span>
+    <ModelMenu
+      label="Model"
+      models={listing?.models ?? NO_MODELS}
+      own={{
+        words: withoutChoice(moment),
+        model: moment.model === null ? null : modelIn(listing, moment.model),
+      }}
+      inUse={listing?.default_model ?? null}
+      value={writing.chosen.model}
+      onChoose={(model) => writing.choose({ model })}
+    />
+  </div>
+);
 
 /** Those of the model that is chosen, or in use. */
 const effortOptions = (listing: ModelListing | null, model: string): readonly Option[] => {
@@ -133,7 +147,8 @@ const Lacks = ({ listing }: { readonly listing: ModelListing | null }) =>
     </p>
   ));
 
-export const Choices = ({ models: { listing, problem }, writing, moment }: ChoiceParts) => {
+export const Choices = ({ models, writing, moment }: ChoiceParts) => {
+  const { listing, problem } = models;
   const otherwise = withoutChoice(moment);
   const agents = (listing?.agents ?? []).map(
     ({ name, description }) => [name, wordsOf(name), description] as const,
@@ -141,13 +156,7 @@ export const Choices = ({ models: { listing, problem }, writing, moment }: Choic
   const efforts = effortOptions(listing, writing.chosen.model);
   return (
     <div id={CHOICES_ID} className="choices-of-message" hidden={!writing.isChoosing}>
-      <PickOne
-        name="model"
-        label="Model"
-        otherwise={otherwise}
-        options={modelOptions(listing)}
-        writing={writing}
-      />
+      <PickModel models={models} writing={writing} moment={moment} />
       <PickOne name="agent" label="Agent" otherwise={otherwise} options={agents} writing={writing} />
       <PickOne
         name="effort"

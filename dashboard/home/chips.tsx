@@ -1,5 +1,6 @@
 /** The choices of the next session, as a row of small menus. */
 import { useQuery } from "@tanstack/react-query";
+import { ModelMenu } from "../ui/model-menu.tsx";
 import type { Draft, Project } from "./draft.ts";
 import {
   agentOffers,
@@ -82,11 +83,12 @@ export const Chips = ({ projects, project, draft: { choice, choose, moveTo } }: 
         options={agentOffers(options)}
         onChange={(agent_name) => choose(withAgent(options, choice, agent_name))}
       />
-      <ChipPick
+      <ModelMenu
         label="Model"
+        className="chip-pick"
+        {...modelOffers(options, choice.agent_name)}
         value={choice.agent_model}
-        options={modelOffers(options, choice.agent_name)}
-        onChange={(agent_model) => choose({ ...choice, agent_model })}
+        onChoose={(agent_model) => choose({ ...choice, agent_model })}
       />
       <ChipPick
         label="Plan"

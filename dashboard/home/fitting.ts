@@ -5,7 +5,7 @@ export type SessionOptions = Answer<"GET /v1/projects/:pid/session-options">;
 
 type Agent = SessionOptions["agent_choices"][number];
 type Runtime = SessionOptions["runtimes"][number];
-type Options = Pick<SessionOptions, "agent_choices" | "runtimes" | "models" | "default_model">;
+type Options = Pick<SessionOptions, "agent_choices" | "runtimes" | "model_choices" | "default_model">;
 
 /** Empty strings: the project's own. The names are those of the API. */
 export interface Choice {
@@ -26,6 +26,7 @@ export const NO_OPTIONS: SessionOptions = {
   providers: [],
   default_model: null,
   models: [],
+  model_choices: [],
 };
 
 export interface Offer {
@@ -65,28 +66,25 @@ const whyNot = ({ name, models, takes_command: isAny, provider_models: fitting }
   return isOfProvider ? `${name} does not speak to this provider` : null;
 };
 
-/** The model of a session that chooses none, for people. */
-const ownModel = (options: Options, name: string): string => {
+/** The model of a session that chooses none. Null: it is not known. */
+const ownModel = (options: Options, name: string): string | null => {
   const model = agentOf(options, name)?.model ?? null;
-  if (model !== null) return model;
-  return runtimeOf(options, name)?.models === "own"
-    ? "Its own model"
-    : (options.default_model ?? "Default model");
+  if (model !== null || runtimeOf(options, name)?.models === "own") return model;
+  return options.default_model;
 };
 
-/** @param name of the agent. Empty: that of sessions that choose none */
-export const modelOffers = (options: Options, name: string): readonly Offer[] => {
-  const own = ownModel(options, name);
+/** What the menu of models offers to an agent (dashboard/ui/model-menu.tsx). @param name of the agent. Empty: that of sessions that choose none */
+export const modelOffers = (options: Options, name: string) => {
   const runtime = runtimeOf(options, name);
-  const others = options.models.filter((model) => model !== own);
-  return [
-    { value: "", words: own, reason: null },
-    ...others.map((model) => ({
-      value: model,
-      words: model,
-      reason: runtime === undefined ? null : whyNot(runtime, model),
-    })),
-  ];
+  const own = ownModel(options, name);
+  const words = own !== null ? "Default" : runtime?.models === "own" ? "Its own model" : "Default model";
+  const model = options.model_choices.find(({ id }) => id === own) ?? (own === null ? null : { id: own });
+  return {
+    own: { words, model },
+    models: options.model_choices.filter(({ id }) => id !== own),
+    /** Why the agent cannot have a model. Null: it can. */
+    whyNot: (id: string): string | null => (runtime === undefined ? null : whyNot(runtime, id)),
+  };
 };
 
 /** Which efforts a model takes is known once its runtime runs. Nearly all of those that take one take these. */

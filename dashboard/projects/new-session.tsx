@@ -1,5 +1,5 @@
 /** A new session: what the agent is told, and on which branch, as which agent and with which model it works. */
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
 import type { Project } from "../api/projects.ts";
@@ -10,15 +10,15 @@ import {
   effortOffers,
   modelOffers,
   NO_OPTIONS,
-  type Offer,
   planOffers,
   type SessionOptions,
   whyNoEffort,
   withAgent,
 } from "../home/fitting.ts";
 import { offered, Offers } from "../home/offers.tsx";
-import { FileField, Form, SelectField, TextField } from "../ui/form.tsx";
+import { FieldFrame, FileField, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
+import { ModelMenu } from "../ui/model-menu.tsx";
 import { headOf } from "./head.tsx";
 import { isArchived } from "./project.ts";
 import { AGENT_HINT, draftName, PROMPT, startIn, warmSandbox } from "./start.ts";
@@ -34,34 +34,33 @@ interface Shown {
 /** The value of the last choice of a menu, which opens a field for a name that is not offered. */
 const OTHER = "other name";
 
+interface Menu {
+  /** Empty while the name is typed: the field has it then. */
+  readonly name: string;
+  readonly value: string;
+  readonly choose: (value: string) => void;
+}
+
 interface Named {
   readonly name: "agent_name" | "agent_model";
   readonly label: string;
   readonly hint: string;
-  readonly offers: readonly Offer[];
   readonly value: string;
   readonly onChoose: (value: string) => void;
+  /** The menu itself. One of its rows has the value `OTHER`. */
+  readonly menu: (parts: Menu) => ReactNode;
 }
 
 /** A menu of what is offered. A name that is not offered can be typed. */
-const NamedField = ({ name, label, hint, offers, value, onChoose }: Named) => {
+const NamedField = ({ name, label, hint, value, onChoose, menu }: Named) => {
   const [isOther, setOther] = useState(false);
+  const choose = (chosen: string): void => {
+    setOther(chosen === OTHER);
+    onChoose(chosen === OTHER ? "" : chosen);
+  };
   return (
     <>
-      <SelectField
-        name={isOther ? "" : name}
-        label={label}
-        value={isOther ? OTHER : value}
-        onWrite={(chosen) => {
-          setOther(chosen === OTHER);
-          onChoose(chosen === OTHER ? "" : chosen);
-        }}
-      >
-        <Offers
-          offers={[...offers, offered(OTHER, `Another ${label.toLowerCase()}`)]}
-          chosen={isOther ? OTHER : value}
-        />
-      </SelectField>
+      {menu({ name: isOther ? "" : name, value: isOther ? OTHER : value, choose })}
       {isOther && (
         <TextField
           name={name}
@@ -92,17 +91,36 @@ const AgentFields = ({ options, choice, choose }: ChoiceParts) => {
         name="agent_name"
         label="Agent"
         hint={AGENT_HINT}
-        offers={agentOffers(options)}
         value={choice.agent_name}
         onChoose={(name) => choose(withAgent(options, choice, name))}
+        menu={({ name, value, choose: write }) => (
+          <SelectField name={name} label="Agent" value={value} onWrite={write}>
+            <Offers offers={[...agentOffers(options), offered(OTHER, "Another agent")]} chosen={value} />
+          </SelectField>
+        )}
       />
       <NamedField
         name="agent_model"
         label="Model"
         hint="In the form `provider/model`, or as the agent's runtime names it."
-        offers={modelOffers(options, choice.agent_name)}
         value={choice.agent_model}
         onChoose={(agent_model) => choose({ ...choice, agent_model })}
+        menu={({ name, value, choose: write }) => (
+          <FieldFrame
+            name={name}
+            label="Model"
+            input={(field) => (
+              <ModelMenu
+                label="Model"
+                field={field}
+                {...modelOffers(options, choice.agent_name)}
+                other={{ value: OTHER, words: "Another model" }}
+                value={value}
+                onChoose={write}
+              />
+            )}
+          />
+        )}
       />
       <SelectField
         name="mode"

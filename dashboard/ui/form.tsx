@@ -266,7 +266,7 @@ interface Field {
   readonly hint?: string;
 }
 
-interface Described {
+export interface Described {
   readonly id: string;
   readonly name: string;
   readonly "aria-invalid": boolean | undefined;
@@ -281,7 +281,7 @@ interface Framed extends Field {
 }
 
 /** A field with its label, its hint and its issue. */
-const FieldFrame = ({ name, label: words, hint, input, isCheck = false }: Framed) => {
+export const FieldFrame = ({ name, label: words, hint, input, isCheck = false }: Framed) => {
   const id = useId();
   const issue = useContext(FormIssues).get(name);
   const notes = [hint !== undefined && `${id}-hint`, issue !== undefined && `${id}-issue`].filter(Boolean);

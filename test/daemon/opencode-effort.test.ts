@@ -1,4 +1,4 @@
-/** How hard opencode's model thinks about a message (daemon/adapters/opencode/steering.ts), over a server that answers as opencode does. */
+/** What opencode's models can, and how hard one thinks about a message (daemon/adapters/opencode/steering.ts), over a server that answers as opencode does. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
@@ -44,8 +44,23 @@ const ANSWERS: Readonly<Record<string, () => unknown>> = {
   "/agent": () => [],
   "/config": () => ({ model: "p/m" }),
   "/config/providers": () => ({
-    providers: [{ id: "p", models: { m: { variants: { low: {}, high: {} } } } }],
+    providers: [
+      {
+        id: "p",
+        models: {
+          m: {
+            name: "M",
+            variants: { low: {}, high: {} },
+            limit: { context: 200_000 },
+            capabilities: { toolcall: true, output: { text: true, image: false } },
+          },
+          picture: { limit: { context: 0 }, capabilities: { toolcall: false, output: { text: false } } },
+          bare: {},
+        },
+      },
+    ],
   }),
+  "/command": () => [],
 };
 
 const server: Server = createServer((request, response) => {
@@ -68,13 +83,16 @@ beforeEach(() => {
   former = null;
 });
 
-/** @returns what became of a message, and the efforts with which it went out */
-const hand = async (effort?: string, own?: string) => {
-  const steering = new OpencodeSteering({
+const steer = () =>
+  new OpencodeSteering({
     api: new OpencodeApi(base),
     conversation: new OpencodeConversation(new PassedCalls()),
     followed: Latch.makeUnsafe(true),
   });
+
+/** @returns what became of a message, and the efforts with which it went out */
+const hand = async (effort?: string, own?: string) => {
+  const steering = steer();
   const session = {
     sessionId: "s",
     agentName: "default",
@@ -107,4 +125,21 @@ test("an effort that the model does not take is refused if a message names it, a
   expect(await hand("deep")).toEqual(["refused", []]);
   former = "deep";
   expect(await hand()).toEqual(["accepted", [null]]);
+});
+
+test("each model is offered with its context, and whether it calls tools and writes text, as far as opencode knows", async () => {
+  const wanted = { sessionId: "s", agentName: "default", model: null };
+  const { models } = await Effect.runPromise(steer().offers(wanted));
+  expect(models).toEqual([
+    {
+      id: "p/m",
+      name: "M",
+      efforts: [OWN_EFFORT, "low", "high"],
+      context: 200_000,
+      calls_tools: true,
+      writes_text: true,
+    },
+    { id: "p/picture", name: "picture", calls_tools: false, writes_text: false },
+    { id: "p/bare", name: "bare" },
+  ]);
 });

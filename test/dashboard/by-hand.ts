@@ -33,7 +33,13 @@ export const mouse = (page: Page): Hand => ({
     await field.fill(text);
   },
   choose: async (label, option) => {
-    await (await around(page)).getByRole("combobox", { name: label }).first().selectOption({ label: option });
+    const field = (await around(page)).getByRole("combobox", { name: label }).first();
+    if ((await field.evaluate((element) => element.tagName)) === "SELECT") {
+      await field.selectOption({ label: option });
+      return;
+    }
+    await field.click();
+    await page.getByRole("option", { name: option }).click();
   },
 });
 
@@ -66,7 +72,10 @@ export const keyboard = (page: Page): Hand => {
     choose: async (label, option) => {
       await go(label);
       // A blank opens the menu if the browser takes it for a key of its own: on a busy machine it comes late.
-      await page.keyboard.type(option.split(" ", 1)[0] ?? "");
+      const isSelect = (await page.evaluate("document.activeElement.tagName")) === "SELECT";
+      if (!isSelect) await page.keyboard.press("Enter");
+      await page.keyboard.type(isSelect ? (option.split(" ", 1)[0] ?? "") : option);
+      if (!isSelect) await page.keyboard.press("Enter");
     },
   };
 };

@@ -329,10 +329,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await choice.click();
     await choice.click();
     const model = page.getByRole("combobox", { name: "Model" });
-    await expect
-      .poll(() => model.locator("option").allInnerTexts())
-      .toEqual(["As before", "GPT-5 (in use)", "Claude Sonnet 4.5"]);
-    expect(await model.inputValue()).toBe("");
+    expect(await model.innerText()).toBe("As before");
     expect(await page.getByRole("combobox", { name: "Agent" }).inputValue()).toBe("");
     const effort = page.getByRole("combobox", { name: "Effort" });
     expect(await effort.locator("option").allInnerTexts()).toEqual([
@@ -342,7 +339,9 @@ describe.skipIf(!hasChromium)(title, () => {
       "high",
     ]);
     await page.getByText("Gemini CLI does not tell the exit code of a command.").waitFor();
-    await model.selectOption("anthropic/claude-sonnet-4-5");
+    await model.click();
+    await page.getByRole("option", { name: /^GPT-5 openai in use/ }).waitFor();
+    await page.getByRole("option", { name: /^Claude Sonnet 4.5/ }).click();
     expect(await effort.isDisabled()).toBe(true);
     await page.getByRole("combobox", { name: "Agent" }).selectOption("plan");
     expect(await choice.innerText()).toBe("Model: Claude Sonnet 4.5 · plan");

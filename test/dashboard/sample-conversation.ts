@@ -175,8 +175,23 @@ const PROMPT = "Write a note about the push below.\n\nPushed by: Codertocat\nMes
 
 const MODELS = {
   models: [
-    { id: "openai/gpt-5", name: "GPT-5", efforts: ["default", "low", "high"] },
-    { id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5" },
+    { id: "openai/text-embedding-3", name: "Embedding 3", writes_text: true, calls_tools: false },
+    {
+      id: "openai/gpt-5",
+      name: "GPT-5",
+      efforts: ["default", "low", "high"],
+      calls_tools: true,
+      context: 400_000,
+      price: { input: 1.25, cached: 0.125, output: 10 },
+    },
+    {
+      id: "anthropic/claude-sonnet-4-5",
+      name: "Claude Sonnet 4.5",
+      calls_tools: true,
+      context: 1_000_000,
+      price: { input: 3, cached: 0.3, output: 15 },
+    },
+    { id: "acme/talker", name: "Talker", calls_tools: false },
   ],
   agents: [
     { name: "build", description: "Writes code" },

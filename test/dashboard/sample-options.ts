@@ -8,6 +8,12 @@ const AGENT = {
   fallback: [],
   problem: null,
 };
+const CHOICES = [
+  { id: "openai/gpt-small", context: 400_000, price: { input: 0.25, cached: 0.025, output: 2 } },
+  { id: "openai/gpt-large", context: 1_050_000, price: { input: 5, cached: 0.5, output: 30 } },
+  { id: "openai/text-embedding-3" },
+  { id: "openrouter/a-maker-with-a-name/a-model-of-a-very-long-name-that-no-row-holds-2026-11-30-preview" },
+];
 export const OPTIONS = {
   default_branch: "main",
   branches: ["main", "release"],
@@ -40,7 +46,8 @@ export const OPTIONS = {
     { name: "anthropic", kind: "anthropic", owner: "account", models: ["claude-large"], unused: "secret" },
   ],
   default_model: "anthropic/claude-large",
-  models: ["anthropic/claude-large", "openai/gpt-small"],
+  models: ["anthropic/claude-large", ...CHOICES.map(({ id }) => id)],
+  model_choices: [{ id: "anthropic/claude-large" }, ...CHOICES],
 };
 
 const LACKS = [

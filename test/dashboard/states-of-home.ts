@@ -228,6 +228,17 @@ export const STATES_OF_HOME: readonly State[] = [
     },
   },
   {
+    name: "home-models",
+    hash: "#/",
+    shows: ".session",
+    change: withEach,
+    act: async (page) => {
+      await page.getByLabel("What should the agent do?").fill("Say good day.");
+      await page.getByRole("combobox", { name: "Model" }).click();
+      await page.getByRole("option", { name: "gpt-small" }).waitFor();
+    },
+  },
+  {
     name: "home-question",
     hash: "#/",
     shows: ".session",

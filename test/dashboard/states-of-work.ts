@@ -135,6 +135,16 @@ export const STATES_OF_WORK: readonly State[] = [
     },
   },
   {
+    name: "session-models",
+    hash: SESSION,
+    shows: ".items > .item",
+    act: async (page) => {
+      await page.getByRole("button", { name: /^Model/ }).click();
+      await page.getByRole("combobox", { name: "Model" }).click();
+      await page.getByRole("option", { name: "GPT-5 openai" }).waitFor();
+    },
+  },
+  {
     name: "session-plan",
     hash: SESSION,
     shows: ".items > .item",

@@ -551,10 +551,18 @@ describe("a request", () => {
 });
 
 describe("what a session offers", () => {
-  it("is told while it runs", async () => {
+  it("is told while it runs, with the service's price of a model", async () => {
+    const price = { input: 3, cached: 0.3, output: 15 };
+    const sonnet = { id: "anthropic/claude-sonnet-4-6", name: "Sonnet", context: 200_000 };
+    const former = service.daemon.steering.offers;
+    service.daemon.steering.offers = { ...former, models: [...former.models, sonnet] };
     const sid = await runSession(service, pid);
     const models = () => service.request("GET", target(sid, "models"));
-    expect(listOf(await models(), "models")).toEqual([{ id: "platform/fast", name: "Fast" }]);
+    expect(listOf(await models(), "models")).toEqual([
+      { id: "platform/fast", name: "Fast" },
+      { ...sonnet, price },
+    ]);
+    service.daemon.steering.offers = former;
     await stopSession(service, pid, sid);
     expect(refusal(await models())).toEqual([409, "session_not_running"]);
   });

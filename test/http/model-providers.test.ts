@@ -22,6 +22,7 @@ let service: TestService;
 let server: Server;
 let url: string;
 const asked: IncomingMessage[] = [];
+let listed: readonly string[] = ["large", "two words", "small"];
 
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -31,7 +32,7 @@ beforeAll(async () => {
     response.end(
       JSON.stringify(
         isKnown
-          ? { data: [{ id: "large" }, { id: "two words" }, { id: "small" }] }
+          ? { data: listed.map((id) => ({ id })) }
           : { error: { message: `No account has the key ${request.headers.authorization?.slice(7)}.` } },
       ),
     );
@@ -70,6 +71,11 @@ describe("a provider of models", () => {
     expect((await get("setup"))["model"]).toMatchObject({ model: "menu/large", source: "account" });
     const options = await get("session-options");
     expect(options).toMatchObject({ default_model: "menu/large", models: ["menu/large", "menu/small"] });
+    expectStatus(await patch(id, { prices: { small: { input: 1, cached: 1, output: 2 } } }), 200);
+    expect((await get("session-options"))["model_choices"]).toEqual([
+      { id: "menu/large" },
+      { id: "menu/small", price: { input: 1, cached: 1, output: 2 } },
+    ]);
     expect(options["runtimes"]).toContainEqual(
       expect.objectContaining({ name: "opencode", provider_models: ["menu/large", "menu/small"] }),
     );
@@ -86,6 +92,15 @@ describe("a provider of models", () => {
     const read = await service.request("GET", TARGET, { token: member.token });
     expect(listOf(read, "model_providers")).toContainEqual(made);
     expect(`${read.text}${service.logs.join("\n")}`).not.toContain(KEY);
+  });
+
+  it("has a default that an agent can work with, whatever it lists first", async () => {
+    const former = listed;
+    listed = ["text-embedding-3", "large"];
+    const { id, models } = fields(expectStatus(await post(acme("sorted")), 201));
+    expect(models).toEqual(["large", "text-embedding-3"]);
+    listed = former;
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(id)}`), 204);
   });
 
   it("is not saved if it refuses, and its own words say why, without the key", async () => {

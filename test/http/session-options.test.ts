@@ -64,6 +64,7 @@ describe("the options of a session", () => {
       providers: [],
       default_model: null,
       models: [],
+      model_choices: [],
     });
   });
 
@@ -97,6 +98,10 @@ describe("the options of a session", () => {
       providers: [],
       default_model: "openai/gpt-5.5",
       models: ["openai/gpt-5.5", "openai/gpt-6-mini"],
+      model_choices: [
+        { id: "openai/gpt-5.5", context: 1_050_000, price: { input: 5, cached: 0.5, output: 30 } },
+        { id: "openai/gpt-6-mini" },
+      ],
     });
   });
 

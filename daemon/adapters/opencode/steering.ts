@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema";
 import * as Semaphore from "effect/Semaphore";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type {
+  OfferedModel,
   OutgoingMessage,
   RequestAnswer,
   RuntimeOffers,
@@ -41,20 +42,19 @@ const Agents = Schema.Array(
     description: Schema.optionalKey(Schema.NullOr(Schema.String)),
   }),
 );
-const Providers = Schema.Struct({
-  providers: Schema.Array(
+const Model = Schema.Struct({
+  name: Schema.optionalKey(Schema.String),
+  limit: Schema.optionalKey(Schema.Struct({ context: Schema.optionalKey(Schema.Finite) })),
+  variants: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
+  capabilities: Schema.optionalKey(
     Schema.Struct({
-      id: Schema.String,
-      models: Schema.Record(
-        Schema.String,
-        Schema.Struct({
-          name: Schema.optionalKey(Schema.String),
-          limit: Schema.optionalKey(Schema.Struct({ context: Schema.optionalKey(Schema.Finite) })),
-          variants: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))),
-        }),
-      ),
+      toolcall: Schema.optionalKey(Schema.Boolean),
+      output: Schema.optionalKey(Schema.Struct({ text: Schema.optionalKey(Schema.Boolean) })),
     }),
   ),
+});
+const Providers = Schema.Struct({
+  providers: Schema.Array(Schema.Struct({ id: Schema.String, models: Schema.Record(Schema.String, Model) })),
 });
 const Commands = Schema.Array(
   Schema.Struct({
@@ -88,6 +88,27 @@ const NO_LAST: ItemError = {
 };
 
 const WORKS = new HttpFailure({ status: null, message: "the agent runtime works on something else" });
+
+/** @param id `provider/model` */
+const knownModel = (
+  id: string,
+  own: string,
+  { name = own, limit, variants, capabilities: can }: typeof Model.Type,
+) => ({
+  id,
+  name,
+  /** opencode has 0 where it does not know. */
+  size: limit?.context ?? 0,
+  efforts: Object.keys(variants ?? {}),
+  ...(can?.output?.text !== undefined && { writes_text: can.output.text }),
+  ...(can?.toolcall !== undefined && { calls_tools: can.toolcall }),
+});
+
+const offeredOf = ({ efforts, size, ...model }: ReturnType<typeof knownModel>): OfferedModel => ({
+  ...model,
+  ...(efforts.length > 0 && { efforts: [OWN_EFFORT, ...efforts] }),
+  ...(size > 0 && { context: size }),
+});
 
 type Body = readonly [path: string, body: object];
 
@@ -309,9 +330,7 @@ export class OpencodeSteering implements AdapterSteering {
       const effort = last === null ? (wanted.effort ?? null) : last.effort;
       const agents = (yield* this.#agents).map(({ name, description = null }) => ({ name, description }));
       return {
-        models: (yield* this.#models).map(({ id, name, efforts }) =>
-          efforts.length > 0 ? { id, name, efforts: [OWN_EFFORT, ...efforts] } : { id, name },
-        ),
+        models: (yield* this.#models).map(offeredOf),
         agents,
         default_model: used ?? (yield* this.#configured),
         ...(effort !== null && { default_effort: effort }),
@@ -365,12 +384,7 @@ export class OpencodeSteering implements AdapterSteering {
   get #models() {
     return Effect.map(this.#api.get("/config/providers", Providers), ({ providers }) =>
       providers.flatMap(({ id: provider, models }) =>
-        Object.entries(models).map(([id, { name, limit, variants }]) => ({
-          id: `${provider}/${id}`,
-          name: name ?? id,
-          size: limit?.context ?? 0,
-          efforts: Object.keys(variants ?? {}),
-        })),
+        Object.entries(models).map(([id, model]) => knownModel(`${provider}/${id}`, id, model)),
       ),
     );
   }

@@ -149,7 +149,10 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       ...(Object.keys(variables).length > 0 && { variables }),
       egressAllow: [...options.egressAllow, ...(own?.hosts ?? [])],
       llmUpstream: gateway === null ? null : gateway.upstream,
-      ...(providers.length > 0 && { providers }),
+      // A sandbox gets these, and nothing else of a provider.
+      ...(providers.length > 0 && {
+        providers: providers.map(({ owner, name, kind, models }) => ({ owner, name, kind, models })),
+      }),
       runtime,
       ...(digest !== null && { installed: digest }),
       agent: agent && {

@@ -91,16 +91,28 @@ export type RequestAnswer = typeof RequestAnswer.Type;
 export const AnswerOrder = Schema.Struct({ request_id: Schema.String, answer: RequestAnswer });
 export type AnswerOrder = typeof AnswerOrder.Type;
 
+/** A model that a runtime offers. What is absent is not known. */
+export const OfferedModel = Schema.Struct({
+  /** `provider/model`, or the runtime's own name. */
+  id: Schema.String,
+  name: Schema.String,
+  /** How hard it can think, in the runtime's words. Absent: the runtime does not say. */
+  efforts: Schema.optionalKey(Schema.Array(Schema.String)),
+  writes_text: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "False: an agent cannot work with it. Absent: it is not known.",
+  }),
+  calls_tools: Schema.optionalKey(Schema.Boolean).annotate({
+    description: "False: it can talk, and change nothing. Absent: it is not known.",
+  }),
+  context: Schema.optionalKey(Schema.Finite).annotate({
+    description: "How many tokens its context holds. Absent: it is not known.",
+  }),
+});
+export type OfferedModel = typeof OfferedModel.Type;
+
 /** `GET /platform/models`: what the runtime offers to this session. */
 export const RuntimeOffers = Schema.Struct({
-  models: Schema.Array(
-    Schema.Struct({
-      id: Schema.String,
-      name: Schema.String,
-      /** How hard it can think, in the runtime's words. Absent: the runtime does not say. */
-      efforts: Schema.optionalKey(Schema.Array(Schema.String)),
-    }),
-  ),
+  models: Schema.Array(OfferedModel),
   agents: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.NullOr(Schema.String) })),
   /** The `provider/model` that is used if a message names none. Null: the runtime does not say. */
   default_model: Schema.NullOr(Schema.String),

@@ -6,6 +6,7 @@
  *     (../connector/own-credential.ts). A trigger's session has no person.
  *  V2 Of several with one name, it uses that of the narrowest owner.
  */
+import type { Prices } from "../model/prices.ts";
 
 /** The name of the account's providers and of the managed gateway inside every sandbox, on port 80 (api.md 8). */
 export const MODEL_HOST = "llm.platform.internal";
@@ -34,6 +35,8 @@ export interface AccountProvider {
   readonly kind: ProviderKind;
   /** Ids of models, the provider's own default first. */
   readonly models: readonly string[];
+  /** Its owner's own prices of them. Absent: none. */
+  readonly prices?: Prices;
 }
 
 /** Where a sandbox reaches a provider: what the provider's own base URL is outside. */

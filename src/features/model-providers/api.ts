@@ -4,7 +4,7 @@ import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-pr
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import { Instant, optionalText, projectParams, sessionParams, text, Uuid } from "../../http/api/schemas.ts";
-import { Price } from "./rules/prices.ts";
+import { Price } from "../../domain/model/prices.ts";
 import { KEY_MAX, MODELS_MAX } from "./rules/provider.ts";
 
 const prices = Schema.Record(Schema.String, Price).annotate({

@@ -50,7 +50,7 @@ import {
   withoutCredentials,
   withoutKey,
 } from "./rules/kinds.ts";
-import { callPrice, costOf, type Prices } from "./rules/prices.ts";
+import { callPrice, costOf, type Prices } from "../../domain/model/prices.ts";
 import { nameFault } from "./rules/provider.ts";
 
 /** Splits `/name/rest`. Null: there is no name of a provider. */

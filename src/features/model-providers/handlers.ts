@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
+import { unfitFor } from "../../domain/model/menu.ts";
 import { NANO } from "../../domain/sandbox/spend.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
@@ -18,7 +19,7 @@ import { openKey, sealKey } from "./keys.ts";
 import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
-import { callPrice, type Prices } from "./rules/prices.ts";
+import { callPrice, type Prices } from "../../domain/model/prices.ts";
 import {
   keyFault,
   MODELS_MAX,
@@ -77,7 +78,12 @@ const settled = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }:
       error: [result.refusal, result.advice, "Nothing was saved."].filter((part) => part !== null).join(" "),
       code: "provider_refused",
     });
-  const listed = result.models.filter((model) => modelsFault([model]) === null).slice(0, MODELS_MAX);
+  const valid = result.models.filter((model) => modelsFault([model]) === null);
+  // The first one is the provider's default, and some providers begin with what no agent can work with.
+  const { fit = [], unfit = [] } = Object.groupBy(valid, (id) =>
+    unfitFor({ id }) === null ? "fit" : "unfit",
+  );
+  const listed = [...fit, ...unfit].slice(0, MODELS_MAX);
   if (wanted.length === 0 && listed.length === 0)
     yield* badRequest("models", "must name a model, since the provider lists none");
   return { models: wanted.length > 0 ? wanted : listed, triedAt: yield* Clock.currentTimeMillis };

@@ -8,13 +8,14 @@ import {
 } from "../../domain/repository/repository.ts";
 import { PERMISSIONS } from "../../domain/runtimes/runtime.ts";
 import { Usage } from "../../domain/conversation/conversation.ts";
+import { OfferedModel } from "../../domain/conversation/steering.ts";
 import { PROJECT_STATUSES } from "../../domain/project/deletion.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
 import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, LacksWire, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, LacksWire, modelPrice, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
 import { TriggerListing } from "./triggers/triggers.ts";
 
 export const ProjectWire = Schema.Struct({
@@ -207,6 +208,13 @@ const SessionOptionsWire = Schema.Struct({
     description:
       "The default, those of the account's own providers, one for each provider with a key, and those of recent sessions. Others can be named, too.",
   }),
+  model_choices: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      context: OfferedModel.fields.context,
+      price: modelPrice,
+    }),
+  ).annotate({ description: "The same models, with what the service knows of each." }),
 }).annotate({ identifier: "SessionOptions" });
 
 const PathsWire = Schema.Struct({

@@ -1,6 +1,7 @@
 /** Shapes that several groups share (api.md 1): ids, instants, pages. */
 import * as Schema from "effect/Schema";
 import { parseUuid } from "../../domain/ids.ts";
+import { Price } from "../../domain/model/prices.ts";
 import { ABILITIES } from "../../domain/runtimes/runtime.ts";
 
 /** Canonical lower-case spelling only (threats.md W25). */
@@ -125,6 +126,12 @@ export const comparisonFields = {
 
 /** A path of `files_changed`: the diff of this file alone, with a limit of its own. */
 export const diffQuery = { path: Schema.optionalKey(text(4096)) };
+
+/** Of a model in a menu. */
+export const modelPrice = Schema.optionalKey(Price).annotate({
+  description:
+    "Dollars for a million tokens, by the provider's own price or the service's. Absent: none is known.",
+});
 
 /** What a runtime lacks. */
 export const LacksWire = Schema.Array(

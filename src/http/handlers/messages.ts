@@ -14,6 +14,7 @@ import {
   type FilePart,
   type ProposedPlan,
 } from "../../domain/conversation/conversation.ts";
+import { knownFacts } from "../../domain/model/known-models.ts";
 import { isLive } from "../../domain/session/session.ts";
 import { PLAN_APPROVED, QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steering.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";
@@ -21,6 +22,8 @@ import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { knownAgent, takesMessages } from "../../services/projects/agents.ts";
 import { requireProviderOf } from "../../services/projects/models.ts";
+import { usableModels } from "../../services/projects/account-models.ts";
+import { personOf } from "../../services/connectors/own-credentials.ts";
 import type { Agent } from "../../domain/agents/agents.ts";
 import { linked } from "../../services/answered.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -365,7 +368,11 @@ const models = Effect.fnUntraced(function* (params: SessionPath) {
   const context = yield* (yield* serviceContext)(sandbox.id, session.id);
   const offers = yield* daemon.models(link, context);
   const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
-  return { ...offers, lacks: agent._tag === "Some" ? lackedBy(agent.value.runtime) : [] };
+  const { id, accountId, projectId, origin, createdBy } = session;
+  const personId = yield* personOf({ id, origin, createdBy });
+  const { providers } = yield* usableModels({ accountId, projectId, personId });
+  const priced = offers.models.map((model) => ({ ...knownFacts(model.id, providers), ...model }));
+  return { ...offers, models: priced, lacks: agent._tag === "Some" ? lackedBy(agent.value.runtime) : [] };
 });
 
 const unreachable = () =>

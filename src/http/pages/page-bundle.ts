@@ -41,6 +41,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "session/failure.ts",
     "session/model-errors.ts",
     "session/ssh-host.ts",
+    "model/menu.ts",
   ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
 ];
 

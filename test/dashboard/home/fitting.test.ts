@@ -64,6 +64,7 @@ const OPTIONS: SessionOptions = {
   providers: [],
   default_model: "acme/large",
   models: ["acme/large", "other/one", "opus"],
+  model_choices: [{ id: "acme/large", context: 200_000 }, { id: "other/one" }, { id: "opus" }],
 };
 
 it("names each agent with its runtime, and the one without a name by its runtime alone", () => {
@@ -77,50 +78,28 @@ it("names each agent with its runtime, and the one without a name by its runtime
   ]);
 });
 
+const closed = { "other/one": "codex does not speak to this provider" };
+const large = { id: "acme/large", context: 200_000 };
+
 it.each([
-  [
-    "",
-    "acme/large",
-    [
-      ["other/one", null],
-      ["opus", "opencode takes provider/model"],
-    ],
-  ],
-  [
-    "fast",
-    "acme/small",
-    [
-      ["acme/large", null],
-      ["other/one", "codex does not speak to this provider"],
-      ["opus", null],
-    ],
-  ],
-  [
-    "any",
-    "Its own model",
-    [
-      ["acme/large", null],
-      ["other/one", null],
-      ["opus", null],
-    ],
-  ],
-  [
-    "gone",
-    "acme/large",
-    [
-      ["other/one", null],
-      ["opus", null],
-    ],
-  ],
-])("says for the agent %j which model is its own, and which others do not fit it", (name, own, others) => {
-  const [first, ...more] = modelOffers(OPTIONS, name);
-  expect(first).toEqual({ value: "", words: own, reason: null });
-  expect(more.map(({ value, reason }) => [value, reason])).toEqual(others);
-});
+  ["", large, ["other/one", "opus"], { opus: "opencode takes provider/model" }],
+  ["fast", { id: "acme/small" }, ["acme/large", "other/one", "opus"], closed],
+  ["any", null, ["acme/large", "other/one", "opus"], {}],
+  ["gone", large, ["other/one", "opus"], {}],
+])(
+  "says for the agent %j which model is its own, and which others do not fit it",
+  (name, own, others, unfit) => {
+    const { own: first, models, whyNot } = modelOffers(OPTIONS, name);
+    expect(first).toEqual({ words: own === null ? "Its own model" : "Default", model: own });
+    expect(models.map(({ id }) => id)).toEqual(others);
+    const reasons = others.map((id) => [id, whyNot(id)] as const);
+    expect(Object.fromEntries(reasons.filter(([, reason]) => reason !== null))).toEqual(unfit);
+  },
+);
 
 it("offers no model to a runtime that takes none", () => {
-  const [, ...others] = modelOffers(OPTIONS, "web");
-  expect(new Set(others.map(({ reason }) => reason))).toEqual(new Set(["plain takes no model"]));
+  const { models, whyNot } = modelOffers(OPTIONS, "web");
+  expect(new Set(models.map(({ id }) => whyNot(id)))).toEqual(new Set(["plain takes no model"]));
 });
 
 const words = (name: string) => effortOffers(OPTIONS, name).map((offer) => [offer.value, offer.words]);

@@ -16,7 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Store } from "../../../src/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
-import type { Prices } from "../../../src/features/model-providers/rules/prices.ts";
+import type { Prices } from "../../../src/domain/model/prices.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
 import { ModelUsage } from "../../../src/features/model-providers/ports/model-usage.ts";
 import { GatewayServer, ModelServers } from "../../../src/features/model-providers/ports/model-servers.ts";

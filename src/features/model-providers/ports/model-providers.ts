@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import * as Schema from "effect/Schema";
 import type { AccountProvider, ModelUser } from "../../../domain/sandbox/account-provider.ts";
-import type { Prices } from "../rules/prices.ts";
+import type { Prices } from "../../../domain/model/prices.ts";
 import type { ProviderPlace } from "../rules/provider.ts";
 import type { Fenced, Stored, StoreError } from "../../../store/ports/journal.ts";
 import type * as Effect from "effect/Effect";

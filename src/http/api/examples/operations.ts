@@ -158,6 +158,13 @@ export const OPERATION_EXAMPLES: Examples = {
       ],
       default_model: "anthropic/claude-sonnet-4-6",
       models: ["anthropic/claude-sonnet-4-6", "openai/gpt-5.5"],
+      model_choices: [
+        {
+          id: "anthropic/claude-sonnet-4-6",
+          context: 1_000_000,
+          price: { input: 3, cached: 0.3, output: 15 },
+        },
+      ],
     },
   },
   "projects.sync": {
@@ -234,7 +241,15 @@ export const OPERATION_EXAMPLES: Examples = {
     summary: "List the models and agents that a running session offers.",
     response: {
       models: [
-        { id: "anthropic/claude-sonnet-4-5", name: "Claude Sonnet 4.5", efforts: ["default", "high", "max"] },
+        {
+          id: "anthropic/claude-sonnet-4-5",
+          name: "Claude Sonnet 4.5",
+          efforts: ["default", "high", "max"],
+          writes_text: true,
+          calls_tools: true,
+          context: 1_000_000,
+          price: { input: 3, cached: 0.3, output: 15 },
+        },
       ],
       lacks: [],
       agents: [{ name: "build", description: "Changes files and runs commands." }],

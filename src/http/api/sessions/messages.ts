@@ -1,12 +1,14 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { ATTACHMENTS_MAX } from "../../../domain/conversation/attachment.ts";
-import { MESSAGE_TEXT_MAX, RuntimeOffers } from "../../../domain/conversation/steering.ts";
+import { MESSAGE_TEXT_MAX, OfferedModel, RuntimeOffers } from "../../../domain/conversation/steering.ts";
 import { Access, Authorized } from "../access.ts";
 import { ItemWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable } from "../errors.ts";
 import { restoreSaved } from "./sessions.ts";
-import { LacksWire, sessionParams, text, textOfBytes, Uuid } from "../schemas.ts";
+import { LacksWire, modelPrice, sessionParams, text, textOfBytes, Uuid } from "../schemas.ts";
+
+const PricedModel = Schema.Struct({ ...OfferedModel.fields, price: modelPrice });
 
 const PostMessage = Schema.Struct({
   id: Uuid.annotate({
@@ -98,7 +100,11 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
     }).annotate(Access, "settle_request"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,
-      success: Schema.Struct({ ...RuntimeOffers.fields, lacks: LacksWire }),
+      success: Schema.Struct({
+        ...RuntimeOffers.fields,
+        models: Schema.Array(PricedModel),
+        lacks: LacksWire,
+      }),
       error: [NotFound, Conflict, Unavailable],
     }).annotate(Access, "read_project"),
   )

@@ -4,19 +4,18 @@ import * as Result from "effect/Result";
 import { modelFault, spokenProviders } from "../../../domain/agents/agent-provider.ts";
 import type { AccountProvider } from "../../../domain/sandbox/account-provider.ts";
 import { type Agent, agentNamed, type Agents } from "../../../domain/agents/agents.ts";
-import { deliveredNames } from "../../../domain/manifest/required-secrets.ts";
 import { lackedBy, type Runtime } from "../../../domain/runtimes/runtime.ts";
 import type { OfferedRuntimes } from "../../../domain/runtimes/runtimes.ts";
 import { DEFAULT_AGENT } from "../../../domain/sandbox/agent.ts";
-import { MODEL_PROVIDERS, offeredModels, providerStandings } from "../../../domain/sandbox/model.ts";
+import { knownFacts } from "../../../domain/model/known-models.ts";
+import { MODEL_PROVIDERS, offeredModels } from "../../../domain/sandbox/model.ts";
 import { isWishBranch } from "../../../domain/trigger/wish-branch.ts";
 import { GitBackend, type Repository } from "../../../git/port.ts";
 import { knownAgents } from "../../../services/projects/agents.ts";
-import { AccountModels } from "../../../services/projects/account-models.ts";
+import { usableModels } from "../../../services/projects/account-models.ts";
 import { configuresModel, ModelPolicy, projectModel } from "../../../services/projects/models.ts";
 import { agentFilesAt } from "../../../services/projects/repository.ts";
 import { Runtimes } from "../../../services/projects/runtimes.ts";
-import { Secrets } from "../../../store/ports/projects/secrets.ts";
 import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { callingPerson } from "../../callers/person.ts";
 import { Caller } from "../../api/access.ts";
@@ -112,21 +111,20 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
   const { defaults } = yield* ModelPolicy;
   const offered = yield* Runtimes;
   const defined = yield* knownAgents(project.id);
-  const names = deliveredNames((yield* (yield* Secrets).list(project.id)).secrets);
-  const personId = yield* callingPerson;
-  const git = yield* GitBackend;
   const { id: projectId, accountId } = project;
-  const mayUse = yield* (yield* AccountModels)({ accountId, projectId, personId });
+  const personId = yield* callingPerson;
+  const { secretNames, standings, providers } = yield* usableModels({ accountId, projectId, personId });
+  const git = yield* GitBackend;
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip(repository, project.defaultBranch);
     const files = commit === null ? [] : yield* agentFilesAt(repository, commit);
-    const sources = { providers: mayUse, secretNames: names };
+    const sources = { providers: standings.map(({ provider }) => provider), secretNames };
     return {
       branches: (yield* git.branches(repository, { limit: OPTIONS_MAX })).filter(
         (name) => !isWishBranch(name),
       ),
       files,
-      model: yield* projectModel(project, { secretNames: names, commit, personId }),
+      model: yield* projectModel(project, { secretNames, commit, personId }),
       choices: yield* agentChoices({ files, defined, offered }, sources, { repository, commit }),
     };
   });
@@ -138,15 +136,15 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
     cursor: null,
     status: null,
   });
-  const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => names.includes(key)));
-  const standings = providerStandings(mayUse, names);
-  const providers = standings.flatMap(({ provider, unused }) => (unused === null ? [provider] : []));
-  const models = [
+  const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => secretNames.includes(key)));
+  const named = [
     model.model,
     ...offeredModels(providers),
     ...configured.map(({ id, model: known }) => `${id}/${defaults[id] ?? known}`),
     ...recent.items.map(({ agentModel }) => agentModel),
   ];
+  const choice = (id: string) => ({ id, ...knownFacts(id, providers) });
+  const models = [...new Set(named.filter((one) => one !== null))];
   return {
     default_branch: project.defaultBranch,
     branches,
@@ -161,6 +159,7 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
       unused,
     })),
     default_model: model.model,
-    models: [...new Set(models.filter((one) => one !== null))],
+    models,
+    model_choices: models.map(choice),
   };
 });

@@ -4,7 +4,7 @@
  * The table has the makers' usual prices of 2026-11-30, for prompts of usual length and without discounts.
  */
 import * as Schema from "effect/Schema";
-import type { CountedTokens } from "../../../domain/sandbox/account-provider.ts";
+import type { CountedTokens } from "../sandbox/account-provider.ts";
 
 /** Dollars for a million tokens. The most is far above any model's. */
 const dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }));
@@ -62,8 +62,8 @@ const KNOWN: ReadonlyMap<string, Price> = new Map(
 /** What makers put behind a name without another price. */
 const VERSION = /-(?:latest|preview|\d{4}-?\d{2}-?\d{2})$/;
 
-/** A router has the maker before the name, and writes a version with a dot. */
-const plainName = (model: string): string => {
+/** The name of a model in a table of known ones. A router has the maker before the name, and writes a version with a dot. */
+export const plainName = (model: string): string => {
   const name = (model.split("/").at(-1) ?? "").replace(VERSION, "");
   return name.startsWith("claude-") ? name.replaceAll(".", "-") : name;
 };
