@@ -1,7 +1,7 @@
 /** The menu of models (dashboard/ui/model-menu.tsx) on the first page, with 300 models. Its order is tested in test/domain/model/menu.test.ts. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { makeWorld } from "./sample-project.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 const CHOICES = [
   ...Array.from({ length: 300 }, (_, at) => ({ id: `acme/model-${at + 1}` })),
@@ -13,9 +13,9 @@ const title = hasChromium ? "the menu of models" : "the menu of models (/usr/bin
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
-  const open = async () => {
+  const open = async (window: { readonly width?: number; readonly touch?: boolean } = {}) => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
-    const opened = await start(makeWorld(Date.now()));
+    const opened = await start(makeWorld(Date.now()), window);
     const { page, visit } = opened;
     await page.route("**/session-options", async (route) => {
       const answer = await route.fetch();
@@ -91,5 +91,27 @@ describe.skipIf(!hasChromium)(title, () => {
     await button.click();
     await page.getByLabel("What should the agent do?").click();
     await expect.poll(() => options.count()).toBe(0);
+  });
+
+  it("in a session, closes by Escape without an end of the agent's turn", async () => {
+    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
+    const { page, fake, visit } = await start(makeWorld(Date.now()));
+    await visit(`#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`);
+    await page.getByRole("button", { name: /^Model/ }).click();
+    await page.getByRole("combobox", { name: "Model" }).click();
+    await page.getByRole("option", { name: /^Claude Sonnet/ }).waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    expect(fake.writes).toEqual([]);
+  });
+
+  it("on a phone, shows its rows without the keyboard of the search, and takes a tap", async () => {
+    const { page, button, options } = await open({ width: 390, touch: true });
+    await button.tap();
+    await options.first().waitFor();
+    expect(await page.locator(":focus").getAttribute("role")).toBe("dialog");
+    await page.getByRole("option", { name: "large zeta" }).tap();
+    expect(await button.innerText()).toBe("large");
+    expect(await options.count()).toBe(0);
   });
 });
