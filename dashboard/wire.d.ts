@@ -49,7 +49,6 @@ export type ContentPart = api.Item["content"][number];
 export type ToolCall = NonNullable<api.Item["tool"]>;
 export type Question = NonNullable<api.Item["request"]>["questions"][number];
 export type Answer = NonNullable<api.Item["answer"]>;
-export type ModelListing = Answers["GET /v1/projects/{pid}/sessions/{sid}/models"];
 
 /** A trigger that is being described: its lines, or what is missing. */
 

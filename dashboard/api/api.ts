@@ -80,13 +80,6 @@ export const remove = async (path: string) => {
   await call("DELETE", path);
 };
 
-/** @param absent statuses that mean that this reader gets nothing @returns null for these statuses */
-export const getJsonOrNull = (path: string, absent: number[] = [404]): Promise<any> =>
-  getJson(path).catch((error) => {
-    if (error instanceof ApiError && absent.includes(error.status)) return null;
-    throw error;
-  });
-
 /** Resumes the cookie's session. Throws an ApiError with status 401 without one. */
 export const resume = async () => {
   csrf = (await getJson("/dashboard/session")).csrf;

@@ -32,6 +32,10 @@ export const request = async <R extends Route>(
   return JSON.parse(text === "" ? "null" : text);
 };
 
+/** The answer to `GET` at a path that is at hand, such as a session's. @param path with its query. The caller names its route. */
+export const readAt = async <R extends Extract<Route, `GET ${string}`>>(path: string): Promise<Answer<R>> =>
+  JSON.parse(await call("GET", path));
+
 /** Null for a refusal with one of these statuses. */
 export const orNull = async <A>(
   answer: Promise<A>,

@@ -1,13 +1,15 @@
 /** The choice of model and agent for a message. The service is asked for them when a reader opens the choice first. */
 import { useEffect, useState } from "react";
-import { ApiError, getJson } from "../api/api.ts";
+import type { Answer } from "../../src/cli/contract.ts";
+import { ApiError } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import { ModelMenu, type ShownModel } from "../ui/model-menu.tsx";
-import type { ModelListing } from "../wire.d.ts";
 import type { Chosen, Moment } from "./rules.ts";
 import type { Writing } from "./writing.ts";
 
 const CHOICES_ID = "message-choices";
 
+type ModelListing = Answer<"GET /v1/projects/:pid/sessions/:sid/models">;
 type Option = readonly [value: string, label: string, explanation?: string | null];
 
 const problemOf = (error: unknown): string =>
@@ -24,8 +26,8 @@ export const useModels = (path: string, isOpen: boolean) => {
   useEffect(() => {
     if (!isOpen || isKnown) return;
     setProblem(null);
-    getJson(`${path}/models`).then(
-      (answer: ModelListing) => {
+    readAt<"GET /v1/projects/:pid/sessions/:sid/models">(`${path}/models`).then(
+      (answer) => {
         setListing(answer);
         setProblem("");
       },

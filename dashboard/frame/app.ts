@@ -3,7 +3,8 @@
  * state that the API does not have.
  */
 import { ACTIONS } from "./actions.ts";
-import { ApiError, getJson, resume, signIn } from "../api/api.ts";
+import { ApiError, resume, signIn } from "../api/api.ts";
+import { request } from "../api/client.ts";
 import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.ts";
 import { seeFinished } from "../live/finished.ts";
 import { askingAgain, closeDialog } from "./dialog.ts";
@@ -134,7 +135,7 @@ const refresh = async () => {
   try {
     const [data, account] = await Promise.all([
       reading.page.load(reading.params, reading.extent),
-      signedIn ? getJson("/v1/me") : null,
+      signedIn ? request("GET /v1/me", {}) : null,
       attend(),
     ]);
     if (account !== null) await learnRole(projectOf(reading), account);

@@ -2,7 +2,8 @@
  * Pages of a project, with the way back. If the service refuses a page, or what it is about does not exist, the project's
  * head with its tabs stays, and a sentence says why (projects/absent.tsx).
  */
-import { ApiError, getJson, getJsonOrNull } from "../api/api.ts";
+import { ApiError } from "../api/api.ts";
+import { orNull, readAt, request } from "../api/client.ts";
 import { projectPath, type Tab } from "../projects/project.ts";
 import { remade } from "./later.ts";
 import { knownRole, learnRole } from "./roles.ts";
@@ -22,9 +23,9 @@ let last: { hash: string; absence: Absence } | null = null;
 
 const absenceOf = async (error: unknown, projectId: string, tab: Tab): Promise<Absence> => {
   if (!(error instanceof ApiError && [403, 404].includes(error.status))) throw error;
-  const project = await getJsonOrNull(projectPath(projectId), [403, 404]);
+  const project = await orNull(readAt<"GET /v1/projects/:pid">(projectPath(projectId)), [403, 404]);
   if (project === null) throw error;
-  if (error.status === 403) await learnRole(projectId, await getJson("/v1/me"));
+  if (error.status === 403) await learnRole(projectId, await request("GET /v1/me", {}));
   await absent.ready?.();
   return { absence: error, project, tab, role: knownRole() };
 };

@@ -2,12 +2,11 @@
  * The palette: one field that finds projects, sessions, triggers and actions, by keyboard alone. The service searches
  * the sessions by name and by the words of their messages. Everything else is few, and read when the palette opens.
  */
-import { getJson, getJsonOrNull } from "../api/api.ts";
+import { request } from "../api/client.ts";
 import { onClose, openDialog } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
 import { projectLink, sessionLink, sessionWord } from "../elements/parts.ts";
-import { projectPath, sessionName } from "../projects/project.ts";
-import type { Session } from "../wire.d.ts";
+import { sessionName } from "../projects/project.ts";
 
 /** How long the reader rests before the service searches. */
 const TYPING_MS = 150;
@@ -68,8 +67,8 @@ const shownProject = (): string | undefined => /^#\/projects\/([0-9a-f-]{36})/.e
 
 /** Names of projects, by id, newest project first. */
 const readNames = async (): Promise<Map<string, string>> => {
-  const { projects } = await getJson("/v1/projects?limit=200");
-  return new Map(projects.map(({ id, name }: { id: string; name: string }) => [id, name]));
+  const { projects } = await request("GET /v1/projects", { query: { limit: 200 } });
+  return new Map(projects.map(({ id, name }) => [id, name]));
 };
 
 /** @returns triggers of the shown and of the newest projects */
@@ -79,11 +78,11 @@ const readTriggers = async (names: Map<string, string>): Promise<Entry[]> => {
   const listings = await Promise.all(
     searched.slice(0, TRIGGER_PROJECTS).map(async (id) => ({
       id,
-      listing: await getJsonOrNull(`${projectPath(id)}/triggers`).catch(() => null),
+      listing: await request("GET /v1/projects/:pid/triggers", { params: { pid: id } }).catch(() => null),
     })),
   );
   return listings.flatMap(({ id, listing }) =>
-    (listing?.triggers ?? []).map(({ slug, name }: { slug: string; name: string }) => ({
+    (listing?.triggers ?? []).map(({ slug, name }) => ({
       label: name,
       kind: "Trigger",
       detail: `${slug} · ${names.get(id) ?? ""}`,
@@ -103,12 +102,9 @@ const placesOf = (names: Map<string, string>, triggers: Entry[]): Entry[] => {
 };
 
 const readSessions = async (typed: string, names: Map<string, string>): Promise<Entry[]> => {
-  const query = new URLSearchParams({
-    limit: String(SHOWN),
-    ...(typed !== "" && { search: typed.slice(0, 200) }),
-  });
-  const { sessions } = await getJson(`/v1/sessions?${query}`);
-  return sessions.map((session: Session) => ({
+  const query = { limit: SHOWN, ...(typed !== "" && { search: typed.slice(0, 200) }) };
+  const { sessions } = await request("GET /v1/sessions", { query });
+  return sessions.map((session) => ({
     label: sessionName(session),
     kind: "Session",
     detail: `${sessionWord(session)} · ${names.get(session.project_id) ?? ""}`,

@@ -1,6 +1,6 @@
 /** What the reader's role in the shown project allows. The service decides; the page only leaves out what it would refuse. */
-import { getJson } from "../api/api.ts";
-import type { Me, Member, Project, ProjectRole } from "../wire.d.ts";
+import { request } from "../api/client.ts";
+import type { Me, ProjectRole } from "../wire.d.ts";
 
 /** How long a known role may be old. */
 const FRESH_MS = 5000;
@@ -41,10 +41,10 @@ export const learnRole = async (project: string | undefined, me: Me) => {
 };
 
 const readRole = async (project: string, person: string) => {
-  const path = `/v1/projects/${encodeURIComponent(project)}`;
-  const [{ members }, { merge_role }]: [{ members: Member[] }, Project] = await Promise.all([
-    getJson(`${path}/members`),
-    getJson(path),
+  const params = { pid: project };
+  const [{ members }, { merge_role }] = await Promise.all([
+    request("GET /v1/projects/:pid/members", { params }),
+    request("GET /v1/projects/:pid", { params }),
   ]);
   const own = members.find(({ user }) => user.id === person);
   return own === undefined ? null : { project, role: own.role, merge: merge_role, at: performance.now() };

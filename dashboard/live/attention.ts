@@ -2,7 +2,7 @@
  * What waits for the reader, sessions of any project and change requests that she is asked to review: as a number in the page's title, as a mark on its icon, and as a
  * notification of the browser if the reader asked for those.
  */
-import { getJson } from "../api/api.ts";
+import { request } from "../api/client.ts";
 import { browserWish } from "../frame/kept.ts";
 import { projectLink } from "../elements/parts.ts";
 import { activitiesIn } from "../../src/domain/session/activity-words.ts";
@@ -11,7 +11,7 @@ import { visible } from "../elements/text.ts";
 import type { ListedChangeRequest, Session } from "../wire.d.ts";
 
 type Review = ListedChangeRequest;
-type Waits = { sessions: Session[]; reviews: Review[] };
+type Waits = { readonly sessions: readonly Session[]; readonly reviews: readonly Review[] };
 
 /** How many are shown and counted. */
 const SHOWN = 50;
@@ -22,8 +22,8 @@ let known: Set<string> | null = null;
 
 export const readWaiting = async (): Promise<Waits> => {
   const [{ sessions }, { change_requests: reviews }] = await Promise.all([
-    getJson(`/v1/sessions?activity=${activitiesIn("needs_you")}&limit=${SHOWN}`),
-    getJson(`/v1/change-requests?reviewer=me&limit=${SHOWN}`),
+    request("GET /v1/sessions", { query: { activity: activitiesIn("needs_you"), limit: SHOWN } }),
+    request("GET /v1/change-requests", { query: { reviewer: "me", limit: SHOWN } }),
   ]);
   return { sessions, reviews };
 };

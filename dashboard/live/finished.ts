@@ -6,7 +6,7 @@
  *  F2 No page tells while a visible page shows that session: a visible page holds a lock with the session's id.
  *  F3 A turn after which the agent goes on with the next message is not told.
  */
-import { getJson } from "../api/api.ts";
+import { readAt, request } from "../api/client.ts";
 import { notificationState, notify } from "./attention.ts";
 import { browserChoice, objectOr } from "../frame/kept.ts";
 import { now } from "../elements/format.ts";
@@ -37,12 +37,14 @@ const isStartedBy = (
 
 /** The reader's sessions. */
 const readOwn = async (userId: string): Promise<Session[]> => {
-  const { sessions }: { sessions: Session[] } = await getJson(`/v1/sessions?limit=${LOOKED_AT}`);
+  const { sessions } = await request("GET /v1/sessions", { query: { limit: LOOKED_AT } });
   const written = writtenTo();
   const known = new Set(sessions.map(pathOf));
   const others = written.filter((path) => !known.has(path));
   // One that was deleted meanwhile is left out.
-  const found = await Promise.all(others.map((path) => getJson(path).catch(() => null)));
+  const found = await Promise.all(
+    others.map((path) => readAt<"GET /v1/projects/:pid/sessions/:sid">(path).catch(() => null)),
+  );
   const own = sessions.filter((one) => isStartedBy(one, userId) || written.includes(pathOf(one)));
   return [...own, ...found.filter((one) => one !== null)];
 };
@@ -86,7 +88,13 @@ const isNews = ({ id, turn, last_turn: last, pending_approvals: calls }: Session
 
 /** F3. */
 const isAtRest = async (session: Session) => {
-  const { state, queue, queue_held: isHeld } = await getJson(`${pathOf(session)}/conversation?limit=1`);
+  const {
+    state,
+    queue,
+    queue_held: isHeld,
+  } = await readAt<"GET /v1/projects/:pid/sessions/:sid/conversation">(
+    `${pathOf(session)}/conversation?limit=1`,
+  );
   return state.state === "idle" && (queue.length === 0 || isHeld);
 };
 

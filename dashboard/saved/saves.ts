@@ -1,5 +1,6 @@
 /** The files of a save: of a session that has ended, and whenever the reader asks. */
-import { ApiError, getJson, getText } from "../api/api.ts";
+import { ApiError, getText } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import type { Session, SessionChanges } from "../wire.d.ts";
 import { canRestore } from "./work.ts";
 
@@ -31,7 +32,7 @@ export const followSaves = (path: string, changed: () => void) => {
     const asked = key;
     let answer: Partial<SavedFiles>;
     try {
-      const changes: SessionChanges = await getJson(`${path}/changes?${query}`);
+      const changes = await readAt<"GET /v1/projects/:pid/sessions/:sid/changes">(`${path}/changes?${query}`);
       const diff = changes.files_changed_total > 0 ? await getText(`${path}/diff?${query}`) : "";
       answer = { changes, diff };
     } catch (error) {

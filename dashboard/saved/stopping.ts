@@ -1,5 +1,6 @@
 /** Stops a session once its work is saved, and asks what to do if some cannot be. Few readers stop sessions, so it is loaded later. */
-import { ApiError, getJson, post } from "../api/api.ts";
+import { ApiError, post } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import { ask, onClose, openDialog } from "../frame/dialog.ts";
 import { h } from "../elements/dom.ts";
 import { grouped, pathCount, pathsAre, pathsOf, sentence } from "../elements/format.ts";
@@ -40,7 +41,7 @@ const showProgress = (stopped: Stopped): (() => void) => {
   const dialog = openDialog(form);
   const look = async () => {
     try {
-      const { saved } = (await getJson(pathOf(stopped))) as Session;
+      const { saved } = await readAt<"GET /v1/projects/:pid/sessions/:sid">(pathOf(stopped));
       const left = pathCount(saved?.pending ?? []);
       line.textContent =
         left === 0 ? "Saving unpushed work…" : `Saving unpushed work. ${pathsAre(left)} left.`;

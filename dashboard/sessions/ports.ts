@@ -1,6 +1,6 @@
 /** The ports on which programs of a session's sandbox listen, while the session runs. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { getJson } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import { lackedRole } from "../frame/roles.ts";
 import type { Session } from "./session.ts";
 
@@ -28,7 +28,9 @@ export const followPorts = (path: string, changed: () => void) => {
       return;
     isReading = true;
     // A sandbox that does not answer shows no ports. They are opened by number then.
-    const answer = await getJson(`${path}/ports`).catch(() => null);
+    const answer = await readAt<"GET /v1/projects/:pid/sessions/:sid/ports">(`${path}/ports`).catch(
+      () => null,
+    );
     isReading = false;
     set(isRunning ? (answer?.ports ?? []) : []);
   };

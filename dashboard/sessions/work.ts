@@ -1,6 +1,7 @@
 /** The work of a session: what its workspace has while it runs, its pushed commits, and their diff. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError, getJson, getText } from "../api/api.ts";
+import { ApiError, getText } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import { forgetLoaded } from "../diff/files.ts";
 import type { Session, SessionData } from "./session.ts";
 
@@ -30,8 +31,12 @@ const saidBy = (error: unknown): string => (error instanceof Error ? error.messa
 /** @param url of the session in the API */
 const readWork = async (url: string, before: Work, isRunning: boolean): Promise<Omit<Work, "named">> => {
   const [changes, workspace]: [PushedChanges, WorkspaceChanges | string | null] = await Promise.all([
-    getJson(`${url}/changes`),
-    isRunning ? getJson(`${url}/workspace/changes`).catch(saidBy) : null,
+    readAt<"GET /v1/projects/:pid/sessions/:sid/changes">(`${url}/changes`),
+    isRunning
+      ? readAt<"GET /v1/projects/:pid/sessions/:sid/workspace/changes">(`${url}/workspace/changes`).catch(
+          saidBy,
+        )
+      : null,
   ]);
   // A message: the sandbox does not answer, or ends. The branch has what was pushed.
   if (typeof workspace === "string" || workspace === null) {

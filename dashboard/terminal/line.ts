@@ -6,7 +6,8 @@
  *  L2 The service hears what was drawn, and the command waits for the rest. So output does not fill the page's memory.
  *  L3 Its end has a reason in words: the command's code, the service's own reason, or what the service answers when it is asked.
  */
-import { ApiError, getJson } from "../api/api.ts";
+import { ApiError } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import { makeId } from "../composer/outbox.ts";
 import { counted } from "../elements/format.ts";
 
@@ -155,7 +156,7 @@ export class TerminalLine {
   /** A browser does not say why a WebSocket was refused, so the service is asked. Null: it would open one, or it does not answer. */
   async #refusal() {
     try {
-      await getJson(`${this.#path}/terminal`);
+      await readAt<"GET /v1/projects/:pid/sessions/:sid/terminal">(`${this.#path}/terminal`);
       return null;
     } catch (error) {
       return error instanceof ApiError && REFUSALS.has(error.status) ? error.message : null;

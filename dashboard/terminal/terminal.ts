@@ -9,7 +9,7 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import libraryStyle from "@xterm/xterm/css/xterm.css?inline";
-import { getJson } from "../api/api.ts";
+import { readAt } from "../api/client.ts";
 import { h } from "../elements/dom.ts";
 import { browserWish } from "../frame/kept.ts";
 import { projectPath } from "../projects/project.ts";
@@ -175,7 +175,9 @@ export const actions: Record<string, Action> = {
   /** If the service refuses it, the error says why. */
   "open-terminal": async ({ project = "", session = "" }) => {
     const path = `${projectPath(project)}/sessions/${session}`;
-    const { kept_ms: keptMs } = await getJson(`${path}/terminal`);
+    const { kept_ms: keptMs } = await readAt<"GET /v1/projects/:pid/sessions/:sid/terminal">(
+      `${path}/terminal`,
+    );
     open?.end();
     open = new Panel({ project, session, path, keptMs });
   },

@@ -1,7 +1,7 @@
 /** The tab of the files: a tree of the workspace that is read directory by directory, and the text of one file. */
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Answer } from "../../../src/cli/contract.ts";
-import { getJson } from "../../api/api.ts";
+import { readAt } from "../../api/client.ts";
 import { FILE_LINES } from "../../diff/files.ts";
 import { TextLines } from "../../diff/lines.tsx";
 import { grouped, size } from "../../elements/format.ts";
@@ -127,9 +127,9 @@ export const WorkspaceFiles = ({ url }: { readonly url: string }) => {
   const read = useCallback(
     async (path: string): Promise<void> => {
       const query = path === "" ? "" : `?path=${encodeURIComponent(path)}`;
-      const answer = await getJson(`${url}/workspace/files${query}`).catch((error: unknown) =>
-        error instanceof Error ? error.message : String(error),
-      );
+      const answer = await readAt<"GET /v1/projects/:pid/sessions/:sid/workspace/files">(
+        `${url}/workspace/files${query}`,
+      ).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
       setFound((known) => new Map(known).set(path, answer));
     },
     [url],
