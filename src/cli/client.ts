@@ -246,7 +246,7 @@ export class Client {
   }
 }
 
-/** What a list is asked for, page by page. */
+/** The request for a list, page by page. */
 export interface PageQuery {
   readonly limit: number;
   readonly cursor?: string;

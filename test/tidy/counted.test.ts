@@ -1,4 +1,4 @@
-/** Numbers of things are said by `counted`, so that nobody reads "1 sessions". */
+/** Numbers of things are said by `counted`, so that no page says "1 sessions". */
 import { expect, it } from "vitest";
 import { files, read } from "../support/documents.ts";
 

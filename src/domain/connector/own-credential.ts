@@ -3,8 +3,8 @@
  *
  *  O1 It works while she alone steers the session. The first act of another person suspends it, before the act takes effect.
  *  O2 The person who steers an agent steers the sessions that it started: each is suspended with the session above it.
- *  O3 She alone gives it back, for one session at a time. A later act of another person suspends it again, and so does a message of
- *     another person that waited when it goes out.
+ *  O3 She alone gives it back, for one session at a time. A later act of another person suspends it again. A waiting message of
+ *     another person suspends it, too, when it goes out.
  */
 
 /** What another person did to steer a session, and the words for it. */

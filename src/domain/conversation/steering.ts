@@ -91,7 +91,7 @@ export type RequestAnswer = typeof RequestAnswer.Type;
 export const AnswerOrder = Schema.Struct({ request_id: Schema.String, answer: RequestAnswer });
 export type AnswerOrder = typeof AnswerOrder.Type;
 
-/** A model that a runtime offers. What is absent is not known. */
+/** A model that a runtime offers. An absent field is not known. */
 export const OfferedModel = Schema.Struct({
   /** `provider/model`, or the runtime's own name. */
   id: Schema.String,

@@ -72,7 +72,7 @@ interface KnownFacts {
 }
 
 /**
- * What is known of a model.
+ * The facts about a model.
  *
  * @param model `provider/model`, or a runtime's own name, of which nothing is known
  * @param providers those that the session uses. The own price of one comes first.

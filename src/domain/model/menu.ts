@@ -6,7 +6,7 @@
  *     can talk and change nothing. Among equals, the name decides.
  */
 
-/** What is known of a model. Absent: it is not known. */
+/** The facts about a model. An absent one is not known. */
 export interface ListedModel {
   /** `provider/model`, or as its runtime names it. */
   readonly id: string;
@@ -15,7 +15,7 @@ export interface ListedModel {
   readonly calls_tools?: boolean;
 }
 
-/** What words in a model's name say that it is made for, where an agent cannot use it. */
+/** Words in a model's name that tell its purpose, where an agent cannot use it. */
 const MADE_FOR: readonly (readonly [words: string, purpose: string])[] = [
   ["embed embedding embeddings bge", "makes embeddings, no text"],
   ["image images imagen dall flux", "makes images"],

@@ -44,7 +44,7 @@ export const roleIn = ({ account, own, projectDefault }: Grants): ProjectRole | 
   return PROJECT_ROLES.findLast((role) => role === own || role === projectDefault) ?? null;
 };
 
-/** What a person is now, where something that she asked for or decided earlier is to count. */
+/** A person's present role, where something that she asked for or decided earlier is to count. */
 export interface PersonNow {
   readonly isActive: boolean;
   /** In the project. Null: none. */

@@ -44,7 +44,7 @@ export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): LeakSear
   return { leaks: [...leaks.values()], cutIn: isCutDiff(diff) ? file : null };
 };
 
-/** What a person reads before she merges more than was searched. @param bytes how much of the diff was */
+/** The warning before a person merges more than was searched. @param bytes how much of the diff was */
 export const unsearchedMessage = (bytes: number): string =>
   `The change is too large to be searched whole for values of secrets: the search took its first ${bytes} bytes and ended in this file. Look at the rest yourself.`;
 

@@ -6,7 +6,7 @@
  *     of another site can send. Programs name no page.
  *  O3 A link sends no `Origin`. It begins a sign-in only if the browser says that it is this service's own, or that the person came by
  *     herself: by the address bar, a bookmark, another program. A preview is of the same site, and is not ours. Over plain http, browsers
- *     say nothing. Whoever comes otherwise presses a button, whose form O1 judges.
+ *     say nothing. A browser that comes otherwise gets a button, whose form O1 judges.
  */
 import * as Effect from "effect/Effect";
 import type * as Schema from "effect/Schema";

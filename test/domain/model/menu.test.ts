@@ -25,7 +25,7 @@ describe("a model that no agent can work with", () => {
     expect(unfitFor({ id: "acme/omni", writes_text: true })).toBe(null);
   });
 
-  it("is none that only resembles one, or whose provider has such a name", () => {
+  it("is none that only resembles one, or whose provider has the name of one", () => {
     for (const id of [
       "images/gpt-5.5",
       "acme/imagine-coder",

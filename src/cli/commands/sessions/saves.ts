@@ -33,7 +33,7 @@ const list = command({
   },
 });
 
-/** What was asked, of a turn that is older than the newest items. Empty: its message had no text, or is gone. */
+/** The message of a turn that is older than the newest items. Empty: its message had no text, or is gone. */
 const olderText = async (
   client: Client,
   params: { readonly pid: string; readonly sid: string; readonly id: string },

@@ -76,7 +76,7 @@ const describe = (root: Table, reserved: Reserved): Described => {
     seen += 1;
     const name = operationName(found.operation, found);
     try {
-      // What is over a limit is counted, and not read.
+      // The parts over a limit are counted, and not read.
       if (seen > OPERATIONS_LIMIT) leave(name, `A description can have ${OPERATIONS_LIMIT} operations.`);
       else if (tools.length >= TOOLS_LIMIT) leave(name, `A connector can have ${TOOLS_LIMIT} tools.`);
       else tools.push(operationTool(document, found, reserved));
