@@ -1084,7 +1084,7 @@ CREATE TABLE suspended_credentials (
   user_id uuid NOT NULL,
   act text NOT NULL,
   at timestamp with time zone NOT NULL,
-  CONSTRAINT suspended_credentials_act_known CHECK ((act = ANY (ARRAY['message'::text, 'answer'::text, 'restart'::text, 'terminal'::text, 'runtime'::text, 'port'::text]))),
+  CONSTRAINT suspended_credentials_act_known CHECK ((act = ANY (ARRAY['message'::text, 'answer'::text, 'restart'::text, 'terminal'::text, 'runtime'::text, 'port'::text, 'push'::text]))),
   CONSTRAINT suspended_credentials_pkey PRIMARY KEY (session_id),
   CONSTRAINT suspended_credentials_session_fkey FOREIGN KEY (session_id) REFERENCES project_sessions(id) ON DELETE CASCADE,
   CONSTRAINT suspended_credentials_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)

@@ -151,6 +151,32 @@ describe("the push policy hook", () => {
     expect(answers("platform_pat_own", `refs/wip/${sessionId}`)).toBe("accept\n");
   });
 
+  /** A person's push to a session's branch, a branch and main. @returns the answer, and the steered sessions */
+  const steering = (isAtomic: boolean, fails = false) => {
+    const steered: string[] = [];
+    const steers = (ids: readonly string[]) =>
+      Effect.suspend(() => {
+        steered.push(...ids);
+        return fails
+          ? Effect.fail(new GitError({ code: "unavailable", message: "Push again." }))
+          : Effect.void;
+      });
+    const policy = { writer: { kind: "user" }, protection: Effect.succeed(main), steers } as const;
+    const judge = pushJudge(policy, null, () => isAtomic);
+    judge(`ref ${a} ${b} forward ${branch}`);
+    judge(`ref ${a} ${b} forward refs/heads/other`);
+    judge(`ref ${a} ${b} forward refs/heads/main`);
+    const answer = judge("end");
+    return { steered, answer: Effect.isEffect(answer) ? Effect.runSync(answer) : answer };
+  };
+
+  it("tells whose sessions a person steers before it accepts, and refuses if that fails", () => {
+    expect(steering(false)).toEqual({ steered: [sessionId], answer: "accept\n" });
+    // One of its refs is refused, so nothing is written.
+    expect(steering(true).steered).toEqual([]);
+    expect(steering(false, true)).toEqual({ steered: [sessionId], answer: "say Push again.\nrefuse\n" });
+  });
+
   it("refuses refs that were not announced exactly, and input that it cannot read", () => {
     const judge = judgeOf(session);
     judge(`ref ${a} ${b} forward ${branch}`);

@@ -9,6 +9,7 @@ import {
   commitFiles,
   expectStatus,
   fields,
+  invitePerson,
   makeProject,
   mintPassword,
   pushFiles,
@@ -52,6 +53,29 @@ const push = async (directory: string, ...refs: readonly string[]): Promise<read
 };
 
 describe("a push", () => {
+  it("of another person to a session's branch suspends own credentials, and no other push does [K20]", async () => {
+    const sid = await runSession(service, pid);
+    const ben = await invitePerson(service, "Ben");
+    const suspended = async () => {
+      const target = `/v1/projects/${pid}/sessions/${sid}/own-credentials`;
+      return fields(expectStatus(await service.request("GET", target), 200))["suspended"];
+    };
+    for (const password of [await mintPassword(service, pid, sid), service.token]) {
+      // oxlint-disable-next-line no-await-in-loop -- one push follows the other
+      await push(await work(password, sid), `HEAD:refs/heads/${sid}`);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      expect(await suspended()).toBe(null);
+    }
+    await push(await work(ben.token, sid), `HEAD:refs/heads/of-ben`);
+    expect(await suspended()).toBe(null);
+    await push(await work(ben.token, sid), `HEAD:refs/heads/${sid}`);
+    expect(await suspended()).toMatchObject({
+      act: "push",
+      by: { name: "Ben" },
+      words: "pushed to the session's branch",
+    });
+  });
+
   it("of a session says how and where to open a change request, then where the open one is", async () => {
     const sid = await runSession(service, pid);
     const directory = await work(await mintPassword(service, pid, sid), sid);

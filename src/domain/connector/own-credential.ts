@@ -15,6 +15,7 @@ export const STEERING_ACTS = {
   terminal: "opened a terminal",
   runtime: "used the agent runtime",
   port: "sent a request to a program in the sandbox",
+  push: "pushed to the session's branch",
 } as const;
 export type SteeringAct = keyof typeof STEERING_ACTS;
 

@@ -162,7 +162,7 @@ export const PRIVILEGES = {
   read_repository: { power: "fetch" },
   /** Compare a session's saved work, and list its size. */
   read_saved_work: { power: "fetch" },
-  write_ref: { power: "push" },
+  write_ref: { power: "push", act: "push" },
   get_clone_credential: { power: "clone" },
   /** Give back the own subscription that the sandbox got, as its runtime renewed it. */
   renew_subscription: { power: "clone" },

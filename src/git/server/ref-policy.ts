@@ -14,6 +14,8 @@
  *  W6 No ref is created under a name that domain/repository/git-ref.ts refuses. A ref whose name is not UTF-8 cannot be written at
  *     all: its name would differ at the repository's server.
  *
+ *  W8 A person who pushes to the branches of sessions steers them: what they read there, as a plugin or instructions, she may have written.
+ *     `steers` hears of it after the verdict and before the write. If it fails, nothing is written.
  *  W7 A sandbox's push of a branch is refused if its new objects contain one of the sandbox's own tokens, which everyone who reads the
  *     repository could use. Its saved work, refs/wip, is not searched: a refused save would lose the work.
  *
@@ -50,6 +52,8 @@ export interface WritePolicy {
   readonly protection: Effect.Effect<Protection, GitError>;
   /** The live tokens of the sandbox that pushes (W7). Absent: no sandbox pushes. */
   readonly ownTokens?: readonly string[];
+  /** See W8. Absent: the push steers no session. @param sessionIds the names of branches that have the form of a session's id */
+  readonly steers?: (sessionIds: readonly string[]) => Effect.Effect<void, GitError>;
 }
 
 /** One ref of a push. Forty zeros mean "absent": as the old commit they make a creation, as the new one a deletion. */
@@ -158,6 +162,17 @@ export type Forward = (
   push: { readonly quarantine: string; readonly atomic: boolean },
 ) => Effect.Effect<Forwarded>;
 
+/** The sessions whose branches a push will write. */
+const steeredBy = (announced: readonly Announced[], isAtomic: boolean): readonly string[] => {
+  const allowed = announced.filter(({ refusal }) => refusal === null);
+  // If one ref of an atomic push is refused, nothing is written.
+  if (isAtomic && allowed.length < announced.length) return [];
+  return allowed.flatMap(({ update: { ref } }) => {
+    const branch = ref.startsWith(branchPrefix) ? ref.slice(branchPrefix.length) : "";
+    return isSessionBranch(branch) ? [branch] : [];
+  });
+};
+
 interface Announced {
   update: RefUpdate;
   refusal: string | null;
@@ -196,6 +211,9 @@ const forwarded = (
   );
 };
 
+const asEffect = <E>(said: string | Effect.Effect<string, E>): Effect.Effect<string, E> =>
+  typeof said === "string" ? Effect.succeed(said) : said;
+
 const TOKEN_PUSHED =
   "The push contains this sandbox's own token: the value of PLATFORM_CLI_TOKEN or PLATFORM_TOKEN. Everyone who can read the repository could use " +
   "it. Remove it from every commit that you push, for example with an amended commit, and push again.";
@@ -211,7 +229,7 @@ const TOKEN_PUSHED =
  * @returns the answer to write back. Null if the line is not a question.
  */
 export const pushJudge = (
-  { writer, protection, ownTokens = [] }: WritePolicy,
+  { writer, protection, ownTokens = [], steers }: WritePolicy,
   forward: Forward | null = null,
   isAtomic: () => boolean = () => false,
 ): ((line: string) => string | Effect.Effect<string> | null) => {
@@ -221,7 +239,7 @@ export const pushJudge = (
   /** Answers by the current protection. If it cannot be read, nothing is written. */
   const judging = (
     entries: readonly Announced[],
-    answer: () => string | Effect.Effect<string>,
+    answer: () => string | Effect.Effect<string, GitError>,
   ): Effect.Effect<string> =>
     protection.pipe(
       Effect.flatMap((now) => {
@@ -230,8 +248,7 @@ export const pushJudge = (
           entry.refusal ??=
             judgeRefUpdate(writer, now, entry.update) ??
             (hasOwnToken && entry.update.ref.startsWith(branchPrefix) ? TOKEN_PUSHED : null);
-        const said = answer();
-        return typeof said === "string" ? Effect.succeed(said) : said;
+        return asEffect(answer());
       }),
       Effect.catch(({ message }) => Effect.succeed(reply(false, [message]))),
     );
@@ -243,10 +260,14 @@ export const pushJudge = (
         ]);
       }
       const all = [...announced.values()];
-      if (forward === null) return judging(all, () => verdict(all, []));
+      const steering = Effect.suspend(() => {
+        const ids = steeredBy(all, isAtomic());
+        return steers === undefined || ids.length === 0 ? Effect.void : steers(ids);
+      });
+      if (forward === null) return judging(all, () => Effect.as(steering, verdict(all, [])));
       if (quarantine === null) return reply(false, ["The push is not in quarantine."]);
       const push = { quarantine, atomic: isAtomic() };
-      return judging(all, () => forwarded(all, forward, push));
+      return judging(all, () => Effect.flatMap(steering, () => asEffect(forwarded(all, forward, push))));
     }
     const place = /^quarantine ([\w-]*)$/.exec(line)?.[1];
     if (place !== undefined && announced.size === 0) {

@@ -29,6 +29,7 @@ import { Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { CloneCredentials } from "../../store/ports/sessions/clone-credentials.ts";
+import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
@@ -37,6 +38,7 @@ import type { Arrived } from "../api/access.ts";
 import { forbidden } from "../callers/authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
+import { noteSteering } from "../callers/steering.ts";
 import { heldBy, Openings, type Held } from "../callers/openings.ts";
 import { askedHere, recordLack, tokenRefused, type Asked } from "../answers/refused-requests.ts";
 import { apiErrorResponse, wrongMethod } from "../answers/respond.ts";
@@ -250,7 +252,26 @@ const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, se
   const lack = lackAt(privilege, reached);
   if (lack !== null) return yield* forbidden(caller, lack);
   const isOwner = isPush && caller.projectId === null && reached.role === "owner";
-  return yield* writePolicy(projectId, { kind: "user" }, isOwner);
+  const policy = yield* writePolicy(projectId, { kind: "user" }, isOwner);
+  return { ...policy, steers: yield* steersOf(caller, projectId) };
+});
+
+/** Notes whose sessions a person steers with a push (ref-policy.ts W8). */
+const steersOf = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
+  const { get } = yield* Sessions;
+  const services = yield* Effect.context<Suspensions>();
+  const steer = Effect.fnUntraced(function* (id: string) {
+    const session = yield* get(id);
+    if (session?.projectId === projectId) yield* noteSteering(caller, session, "write_ref");
+  });
+  return (ids: readonly string[]) =>
+    Effect.forEach(ids, steer, { discard: true }).pipe(
+      Effect.provideContext(services),
+      Effect.catchTag("StoreError", () =>
+        Effect.fail(lookup("The service could not check the session. Push again.")),
+      ),
+      Effect.catchIf(isApiError, ({ error }) => Effect.fail(lookup(error))),
+    );
 });
 
 /** A 401 would make git forget the password, which works again after a sign-in. */
