@@ -1,5 +1,4 @@
 /** Saves a secret. The key of a model provider is tried first, and saved without a try only if the reader wishes that. */
-import { useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
@@ -29,19 +28,3 @@ export const saveSecret = (
     params: { pid, name },
     payload: { ...secret, ...(!isUntried && { try: true }) },
   });
-
-/** What a form needs for it: its second button, once the provider has refused the key, and its way to save. */
-export const useKeySaving = () => {
-  const [isRefused, setRefused] = useState(false);
-  const save: typeof saveSecret = async (place, secret, isUntried) => {
-    try {
-      const saved = await saveSecret(place, secret, isUntried);
-      setRefused(false);
-      return saved;
-    } catch (error) {
-      setRefused(isKeyRefused(error));
-      throw error;
-    }
-  };
-  return { other: isRefused ? UNTRIED : undefined, save };
-};

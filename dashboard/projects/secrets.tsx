@@ -12,7 +12,7 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, Codes, Detail, Empty, Row, Tag, Time } from "../ui/parts.tsx";
 import { TryKey } from "./acts.tsx";
 import { headOf } from "./head.tsx";
-import { useKeySaving } from "./key-saving.ts";
+import { useKeySaving } from "./use-key-saving.ts";
 
 type Listing = Answer<"GET /v1/projects/:pid/secrets">;
 type Secret = Listing["secrets"][number];

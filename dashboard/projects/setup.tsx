@@ -9,7 +9,7 @@ import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, CopyLine } from "../ui/parts.tsx";
 import { GitSignIn, TryKey } from "./acts.tsx";
 import { headOf } from "./head.tsx";
-import { useKeySaving } from "./key-saving.ts";
+import { useKeySaving } from "./use-key-saving.ts";
 import { isArchived, sessionName } from "./project.ts";
 import { type Checking, CheckView, useConnection } from "./repository-check.tsx";
 import { PROMPT, startIn } from "./start.ts";

@@ -70,7 +70,7 @@ const bundle = async (directory: string): Promise<PageBundle> => {
               // Small parts that several pages share come as one: each file is a request, and a browser makes six at once.
               {
                 name: "shared",
-                test: /\.tsx$|[\\/](?:code|composer|conversation|diff)[\\/]/,
+                test: /\.tsx$|dashboard[\\/](?:code|composer|conversation|diff)[\\/]/,
                 minShareCount: 3,
                 includeDependenciesRecursively: false,
               },
