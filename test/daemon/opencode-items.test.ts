@@ -225,6 +225,24 @@ describe("a turn that does not end well", () => {
   });
 });
 
+test("a call of a tool that does not exist has failed, under the name that the model gave", () => {
+  const message = LISTING.find(({ parts }) => parts.some(({ tool }) => tool === "bash"));
+  if (message === undefined) throw new Error("no message");
+  const input = { tool: "make_coffee", error: "Model tried to call unavailable tool 'make_coffee'." };
+  const parts = message.parts.map((part) =>
+    part.tool === "bash" && part.state !== undefined
+      ? { ...part, tool: "invalid", state: { ...part.state, status: "completed" as const, input } }
+      : part,
+  );
+  expect(messageItems({ ...message, parts }, TOP)).toContainEqual(
+    expect.objectContaining({
+      status: "failed",
+      error: { code: "tool_failed", message: input.error },
+      tool: expect.objectContaining({ name: "make_coffee" }) as unknown,
+    }),
+  );
+});
+
 describe("a message in mid-turn", () => {
   test("has a running tool, or a text that is not known yet", () => {
     expect(messageItems(snapshot("listingWhileAsked"), TOP)).toMatchObject([

@@ -321,6 +321,8 @@ test("ten calls in a row without new text or a completed tool end the turn", () 
   for (let number = 1; number <= 10; number += 1) {
     call(`m${number}`);
     part(`m${number}`, `p${number}`, { text: "half " });
+    // A call of a tool that does not exist brings nothing.
+    part(`m${number}`, `t${number}`, { type: "tool", tool: "invalid", state: { status: "completed" } });
     over(`m${number}`);
     over(`m${number}`);
   }

@@ -28,6 +28,7 @@ import { usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
 import { placed } from "./ids.ts";
 import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./records.ts";
+import { UNKNOWN_TOOL } from "./progress.ts";
 import { errorOfFinish, isAbort, turnError } from "../turn-errors.ts";
 
 /** Where a message belongs. */
@@ -220,7 +221,7 @@ interface Position {
 const partItem = (info: MessageInfo, part: Part, { place, ...position }: Position): readonly ItemDraft[] => {
   const frame = { ...frameOf(info, place), native_id: part.id, ...placed(part.id) };
   if (part.type === "tool" && part.state !== undefined)
-    return [toolItem(part.tool ?? "", part.state, { info, frame })];
+    return [toolItem(asCalled(part.tool ?? "", part.state), { info, frame })];
   const isText = part.type === "text" && part.synthetic !== true && part.ignored !== true;
   // A text of an attempt that failed is empty.
   if ((!isText && part.type !== "reasoning") || (part.text ?? "") === "") return [];
@@ -262,11 +263,24 @@ const textEnd = (info: MessageInfo, part: Part, { last, isPast }: Omit<Position,
 
 type Frame = Omit<ItemDraft, "kind" | "status" | "completed_at">;
 
+/** A call of an unknown tool, under the name that the model gave, as the failure that it is. */
+const asCalled = (name: string, state: ToolState): readonly [name: string, state: ToolState] =>
+  name === UNKNOWN_TOOL && state.status === "completed"
+    ? [
+        textIn(state.input, "tool") ?? name,
+        {
+          ...state,
+          status: "error",
+          error: textIn(state.input, "error") ?? state.output ?? "The tool is unknown.",
+        },
+      ]
+    : [name, state];
+
 const toolItem = (
-  name: string,
-  state: ToolState,
+  call: readonly [name: string, state: ToolState],
   { info, frame }: { readonly info: MessageInfo; readonly frame: Frame },
 ): ItemDraft => {
+  const [name, state] = call;
   const status = toolStatus(state);
   const message = state.error ?? "The tool failed.";
   const common = {

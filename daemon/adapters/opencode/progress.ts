@@ -4,7 +4,7 @@
  *  P1 The model is heard by text, thought, a tool call and the end of a call. A connection that is only kept open is no event.
  *  P2 It is silent only while it is called: not while a tool runs. opencode does not report the arguments of a tool while they come.
  *     A turn begins with a call: what opencode does before it, such as waiting for a server of tools, counts as silence too.
- *  P3 A call brings something if it has a text that no earlier call of the turn had, or a tool that has completed.
+ *  P3 A call brings something if it has a text that no earlier call of the turn had, or a tool that has completed. The call of an unknown tool is none.
  */
 import { createHash } from "node:crypto";
 
@@ -19,8 +19,12 @@ export interface CallPart {
   readonly messageID: string;
   readonly type: string;
   readonly text?: string;
+  readonly tool?: string;
   readonly state?: { readonly status: string };
 }
+
+/** opencode's name for a call of a tool that it does not have, or whose arguments it cannot read. It completes at once. */
+export const UNKNOWN_TOOL = "invalid";
 
 interface Call {
   readonly texts: Map<string, string>;
@@ -80,11 +84,11 @@ export class ModelProgress {
     if (time?.completed !== undefined) this.#end(call);
   }
 
-  part({ id, messageID, type, text = "", state }: CallPart, atMs: number): void {
+  part({ id, messageID, type, text = "", tool, state }: CallPart, atMs: number): void {
     const call = this.#calls.get(messageID);
     if (call === undefined || !SIGNS.has(type)) return;
     if (type === "text" && text.trim() !== "") call.texts.set(id, text);
-    if (state?.status === "completed") call.hasTool = true;
+    if (state?.status === "completed" && tool !== UNKNOWN_TOOL) call.hasTool = true;
     if (state?.status === "pending" || state?.status === "running") this.#tools.set(id, state.status);
     else this.#tools.delete(id);
     this.delta(messageID, atMs);

@@ -69,6 +69,7 @@ const RuntimeEvent = Schema.Struct({
           sessionID: optional(Schema.String),
           type: Schema.String,
           text: optional(Schema.String),
+          tool: optional(Schema.String),
           state: optional(Schema.Struct({ status: Schema.String })),
         }),
       ),
