@@ -18,6 +18,7 @@ const RUN_REASONS: ReadonlyMap<string, string> = new Map([
   ["project_archived", "The project was archived."],
   ["project_deleted", "The project was deleted."],
   ["prompt_too_large", "The rendered prompt was too large."],
+  ["prompt_empty", "The prompt rendered to no text."],
   [
     "spend_limit",
     "A limit of spend was reached: of the trigger that day, or of the project or the account that month.",

@@ -312,6 +312,16 @@ describe("a manual fire", () => {
     expect(fires).toMatchObject([{ status: "failed", reason: "prompt_too_large", kind: "manual" }]);
   });
 
+  it("whose prompt renders to no text is 422 and on the ledger", async () => {
+    const project = await makeProject(service, {
+      files: { "platform.toml": webhookEntry("blank", " {{ message.text }} ") },
+    });
+    const answer = await post("/triggers/blank/fire", {}, project);
+    expect(seen(answer)).toEqual([422, "prompt_empty"]);
+    const fires = listOf(await service.request("GET", at("/fires", project)), "fires");
+    expect(fires).toMatchObject([{ status: "failed", reason: "prompt_empty", session_id: null }]);
+  });
+
   it("in an archived project starts nothing", async () => {
     const project = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
     await service.request("PATCH", at("", project), { body: { status: "archived" } });

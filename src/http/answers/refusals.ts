@@ -99,6 +99,12 @@ export const spendLimitReached = (): Unprocessable =>
 /** The answer to a fire that left a failed row. */
 export const fireFailed = (reason: PromptFailure): Internal | Unprocessable => {
   if (reason === "no_model") return new Unprocessable({ error: NO_MODEL, code: "no_model" });
+  if (reason === "prompt_empty")
+    return new Unprocessable({
+      error:
+        "The prompt of this trigger rendered to no text, so there is nothing to tell an agent. Add words of its own to it.",
+      code: "prompt_empty",
+    });
   if (reason === "unknown_model")
     return unknownModel(
       "The agent of this trigger has a model of a provider that its session cannot use. `platform sessions agents` names the problem.",

@@ -217,6 +217,8 @@ export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = 
 /** Advice to the operator about a failed fire. */
 const FIRE_ADVICE: Readonly<Record<FireFailure, string>> = {
   prompt_too_large: "Shorten the trigger's prompt, or use less of the delivery in it, then replay the fire.",
+  prompt_empty:
+    "The trigger's prompt rendered to no text for this delivery. Add words of its own to it, then replay the fire.",
   queue_full: "The account's queue is full. Raise its session cap, or fire less often.",
   no_model: "Set a model provider's key as a secret of the project, then replay the fire.",
   unknown_model:

@@ -148,7 +148,11 @@ export const promptedSession = (
     prompt.is === "rendered"
       ? Result.succeed(prompt.text)
       : Result.mapError(renderCronPrompt(prompt.template, lastFiredAt), () => "prompt_too_large" as const);
-  return Result.map(rendered, (initialPrompt) => ({ ...session, initialPrompt }));
+  return Result.flatMap(rendered, (initialPrompt) =>
+    initialPrompt.trim() === ""
+      ? Result.fail("prompt_empty" as const)
+      : Result.succeed({ ...session, initialPrompt }),
+  );
 };
 
 /** As a row can hold it; rendering would take the NULs out, too (threats.md P09). */

@@ -74,7 +74,12 @@ export type Admission =
  * Why a fire has no prompt: it is over the limit, the project has no model for the agent, the agent's model has no provider, or a limit of spend applies and the agent's calls
  * could not be counted.
  */
-export type PromptFailure = "prompt_too_large" | "no_model" | "unknown_model" | "limit_needs_provider";
+export type PromptFailure =
+  | "prompt_too_large"
+  | "prompt_empty"
+  | "no_model"
+  | "unknown_model"
+  | "limit_needs_provider";
 
 /** The reason of a failed fire. */
 export type FireFailure = PromptFailure | "queue_full";
