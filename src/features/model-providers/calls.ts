@@ -205,6 +205,13 @@ const notReached = (
       : `the model provider ${name} ${discreetWhy}: an owner of the account can try it`,
 });
 
+/** A provider that answers with a redirect, which is not followed. */
+const REDIRECTED: Unreached = {
+  why: "answers with a redirect, which is not followed: its base URL may be another one",
+  discreetWhy: "answers with a redirect, which is not followed: its base URL may be another one",
+  isLate: false,
+};
+
 /** The body as it passes. @param ended is called when it ends, breaks off or is left (L4) */
 async function* read(
   body: AsyncIterable<Uint8Array>,
@@ -286,6 +293,13 @@ const sendCall = async (
     return notReached(way, answer.failure);
   }
   const { status } = answer.success;
+  if (status >= 300 && status < 400) {
+    // Clients would take it for a refusal of the key, or follow it with the key of the sandbox.
+    forget();
+    void answer.success.body[Symbol.asyncIterator]().return?.();
+    await note(provider, REDIRECTED);
+    return notReached(way, REDIRECTED);
+  }
   if (status < 300) await note(provider, { status, text: "" });
   const ended = async () => {
     if (status < 300) return void count();

@@ -211,6 +211,14 @@ describe("a call to the managed gateway", () => {
       "the managed gateway to models cannot be reached (it refuses connections): ask the operator",
     );
   });
+
+  it("says that the gateway redirects, and passes no redirect on", async () => {
+    answer = (response) => void response.writeHead(302, { location: "http://127.0.0.1/login" }).end("moved");
+    expect(await gatewayRefusal(`http://127.0.0.1:${port}/v1`)).toContain(
+      "the managed gateway to models answers with a redirect, which is not followed",
+    );
+    expect(await counted()).toEqual([]);
+  });
 });
 
 const keyed = async (out: string) => {
