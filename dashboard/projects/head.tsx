@@ -88,7 +88,7 @@ const Tabs = ({ id, tab }: { readonly id: string; readonly tab: Tab | null }) =>
         ))}
       </nav>
       {shown !== undefined && shown.pages.length > 1 && (
-        <nav className="tabs parts-of-tab" aria-label={shown.label}>
+        <nav className="tabs parts-of-tab" aria-label={`Pages of ${shown.label}`}>
           {linksOf(shown.pages)}
         </nav>
       )}
