@@ -18,8 +18,8 @@ import {
 const FILTERED = { status: "skipped", reason: "filtered" };
 const DUPLICATE = { status: 200, json: { ...FILTERED, duplicate: true } };
 const FILTER = '[webhooks.push]\nevents = ["push"]\nbranches = ["main", "release/*"]\n';
-const MANIFEST = `${webhookEntry("push", "{{ body.ref }}")}\n${FILTER}\n${webhookEntry("any", "{{ body.zen }}")}
-${webhookEntry("own", "{{ body.ref }}")}\n[webhooks.own]\nown_pushes = true\ndeletions = true\nown_requests = true\n`;
+const MANIFEST = `${webhookEntry("push", "{{ body.ref }}{{ message.text }}")}\n${FILTER}\n${webhookEntry("any", "Zen: {{ body.zen }}")}
+${webhookEntry("own", "Own: {{ body.ref }}")}\n[webhooks.own]\nown_pushes = true\ndeletions = true\nown_requests = true\n`;
 const PUSHED = JSON.stringify({ ref: "refs/heads/main" });
 const ELSEWHERE = JSON.stringify({ ref: "refs/heads/topic" });
 
@@ -113,7 +113,10 @@ describe("a filter", () => {
     const [row] = await rowsOf(delivery);
     const replayed = await service.request("POST", `/v1/projects/${pid}/fires/${String(row?.["id"])}/replay`);
     expectStatus(replayed, 202);
-    expectStatus(await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: {} }), 202);
+    expectStatus(
+      await service.request("POST", `/v1/projects/${pid}/triggers/push/fire`, { body: { text: "By hand" } }),
+      202,
+    );
   });
 
   it("is shown with its trigger", async () => {

@@ -74,7 +74,7 @@ const push = (n: number, delivery?: string, project = pid): Promise<Answer> =>
   });
 
 const pushWith = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
-  deliver(service, `${pid}/push`, { headers });
+  deliver(service, `${pid}/push`, { headers, body: { n: 1 } });
 
 /** Counts 10 tokens that a session spent. */
 const spend = (sessionId: string) =>

@@ -204,7 +204,7 @@ describe("the record of refused webhooks", () => {
   it("leaves out accepted and filtered webhooks, those on the ledger, and all of unknown projects", async () => {
     const own = await makeHookProject(
       service,
-      `${webhookEntry("push", "{{ body.x }}")}\n${webhookEntry("some")}\n[webhooks.some]\nevents = ["push"]\n`,
+      `${webhookEntry("push", "Go. {{ body.x }}")}\n${webhookEntry("some")}\n[webhooks.some]\nevents = ["push"]\n`,
     );
     expectStatus(await deliver(service, `${own}/push`), 202);
     expectStatus(await deliver(service, `${own}/some`), 200);
