@@ -7,7 +7,7 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
     file: "src/features/approvals/duty.ts",
     find: '  if (begun !== "begun") return;\n',
     put: "",
-    seed: 2_000_002,
+    seed: 2_000_028,
   },
   {
     name: "lost-call-made-again",

@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "test/twins/store/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 115,
+    seed: 20,
   },
   {
     name: "items-left-open",
@@ -35,13 +35,13 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
         put: "a.rev - b.rev",
       },
     ],
-    seed: 1_000_001,
+    seed: 1_000_002,
   },
   {
     name: "closed-items-reopened",
     file: "src/store/conversations/notes.ts",
     find: "status: isEnded ? row.status : item.status,",
     put: "status: item.status,",
-    seed: 4,
+    seed: 5,
   },
 ];

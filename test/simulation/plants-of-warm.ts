@@ -7,7 +7,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "test/twins/store/warm-sandboxes.ts",
     find: "row.claim === null && row.recipe !== null",
     put: "row.recipe !== null",
-    seed: 3_000_000_008,
+    seed: 3_000_000_019,
   },
   {
     name: "outdated-waiting-sandbox-taken",

@@ -66,7 +66,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork", "putOffSave"],',
     put: "",
-    seed: 24,
+    seed: 4,
   },
   {
     name: "destroy-forgotten",
@@ -80,7 +80,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 34,
+    seed: 10,
   },
   {
     name: "teardown-forgotten-at-stop",
