@@ -64,7 +64,7 @@ export const HOME_ACTIONS: readonly Action[] = [
       await write("What should the agent do?", "Fix the tests.");
       await press("Start");
     },
-    writes: `POST ${API}/sessions {"mode":"plan","initial_prompt":"Fix the tests."}`,
+    writes: `POST ${API}/sessions {"initial_prompt":"Fix the tests."}`,
     leads: `#/projects/${PROJECT_ID}/sessions/0199aaaa-0000-7000-8000-000000000001`,
   },
   {
@@ -76,7 +76,7 @@ export const HOME_ACTIONS: readonly Action[] = [
       await write("What should the agent do?", "Fix the tests.");
       await page.keyboard.press("Enter");
     },
-    writes: `POST ${API}/sessions {"base_ref":"release","initial_prompt":"Fix the tests."}`,
+    writes: `POST ${API}/sessions {"base_ref":"release","mode":"plan","initial_prompt":"Fix the tests."}`,
   },
   {
     ...at,

@@ -35,7 +35,7 @@ export const mouse = (page: Page): Hand => ({
   choose: async (label, option) => {
     const field = (await around(page)).getByRole("combobox", { name: label }).first();
     if ((await field.evaluate((element) => element.tagName)) === "SELECT") {
-      await field.selectOption({ label: option });
+      await field.selectOption(option);
       return;
     }
     await field.click();
