@@ -1,5 +1,5 @@
-/** What a project offers to a new session. */
-const AGENT = {
+/** An agent as the options of a project list it, without its name. */
+export const AGENT = {
   runtime: "opencode",
   model: null,
   mode: null,

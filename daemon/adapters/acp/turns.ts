@@ -98,8 +98,8 @@ const turnEnd = (answer: unknown): TurnEnd => {
   const decoded = decodeReason(answer);
   const reason = decoded._tag === "Some" ? decoded.value.stopReason : null;
   if (reason !== null && Object.hasOwn(ENDS, reason)) return ENDS[reason] ?? COMPLETED;
-  const told = reason === null ? "no reason" : `the unknown reason ${JSON.stringify(reason.slice(0, 100))}`;
-  return failed("turn_failed", `The agent ended the turn with ${told}. What it wrote may be incomplete.`);
+  const stated = reason === null ? "no reason" : `the unknown reason ${JSON.stringify(reason.slice(0, 100))}`;
+  return failed("turn_failed", `The agent ended the turn with ${stated}. What it wrote may be incomplete.`);
 };
 
 /**
@@ -136,8 +136,8 @@ export const endOfRefusal = (
 ): TurnEnd => {
   const words = message.replace(PREFIX, "");
   // gemini's code is the status, and 500 where it does not know that. Then the words say more.
-  const told = refused?.status ?? (code >= 400 && code <= 499 ? code : null);
-  const error = { message: words, ...(told !== null && { statusCode: told }) };
+  const status = refused?.status ?? (code >= 400 && code <= 499 ? code : null);
+  const error = { message: words, ...(status !== null && { statusCode: status }) };
   const unnamed = code >= 500 && code <= 599 ? "APIError" : "AgentError";
   const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : unnamed);
   return { state: "failed", error: turnError({ name: ownName, data: error }, refused?.again) };

@@ -9,6 +9,7 @@ import {
   whyNoEffort,
   withAgent,
 } from "../../../dashboard/home/fitting.ts";
+import { AGENT } from "../sample-options.ts";
 
 const runtime = (name: string, more: object = {}) => ({
   name,
@@ -25,14 +26,9 @@ const runtime = (name: string, more: object = {}) => ({
   ...more,
 });
 const agent = (name: string, program: string | null, more: object = {}) => ({
+  ...AGENT,
   name,
   runtime: program,
-  model: null,
-  mode: null,
-  effort: null,
-  permissions: null,
-  fallback: [],
-  problem: null,
   ...more,
 });
 const OPTIONS: SessionOptions = {
