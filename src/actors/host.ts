@@ -1,5 +1,6 @@
 /**
- * Runs one machine as one actor. The service and the in-sandbox daemon share it.
+ * Runs one machine as one actor. The service and the in-sandbox daemon share it. A step runs in the fiber of the caller, who waits for its
+ * commit in any case (docs/decisions/0003-step-in-the-callers-fiber.md).
  *
  *  H1 One event at a time: the host steps an event only after it has saved the one before.
  *  H2 One transaction commits the snapshot and its commands before any command is performed. The transaction that saves

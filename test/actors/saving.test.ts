@@ -68,6 +68,24 @@ describe("a running session that is stopped", () => {
     }),
   );
 
+  it.effect("has its agent's turn ended before the work is saved", () =>
+    Effect.gen(function* () {
+      const { id, actors, answers, script, untilSession } = yield* begun;
+      const order: string[] = [];
+      script.abort = Effect.delay(
+        Effect.sync(() => order.push("turn") > 0),
+        "1 second",
+      );
+      answers.saved = Effect.sync(() => {
+        order.push("save");
+        return WORK;
+      });
+      yield* answered(actors.session(id, STOP));
+      yield* untilSession(id, "stopped");
+      expect(order).toEqual(["turn", "save"]);
+    }),
+  );
+
   it.effect("takes back a restart that waits if it is stopped again, and goes on with the save", () =>
     Effect.gen(function* () {
       const { id, actors, answers, untilAsked, session, untilSession, asked } = yield* begun;

@@ -143,7 +143,7 @@ describe("a chat", () => {
     const sid = await runSession(service, pid);
     await propose(sid);
     const ended = await run(["sessions", "chat", sid], "y\n");
-    // What follows the approval may come before the chat has ended, or not.
+    // The message that follows an approval may come before the chat has ended, or not.
     expect(ended.stdout).toMatch(
       /^The agent proposes a plan:\n {2}1\. Write a\.\n {2}2\. Test it\.\nAnswer y to approve it\. Any other line asks for another plan\.\n/,
     );

@@ -43,7 +43,7 @@ describe("a restart", () => {
       ]);
       expect(deletion?.status).toBe(204);
       for (const { status } of restarts) statuses.add(status);
-      // A deletion that found it running already has its work saved first.
+      // The deletion takes a restart back, or ends its sandbox.
       await eventually(async () => {
         const record = await service.inside(Effect.flatMap(Sessions, ({ get }) => get(sid)));
         expect(record).toMatchObject({ status: "stopped", deletedAt: expect.any(Number) });

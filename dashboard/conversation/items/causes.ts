@@ -1,6 +1,6 @@
 /** Who or what failed a turn, and what a person can do about it. It uses no document. */
 import type { Answer } from "../../../src/cli/contract.ts";
-import { modelErrorOf } from "../../../src/domain/session/model-errors.ts";
+import { isSessionLimit, modelErrorOf } from "../../../src/domain/session/model-errors.ts";
 import { projectLink } from "../../elements/parts.ts";
 import { knownRole, lackedRole } from "../../frame/roles.ts";
 import type { Session } from "../../wire.d.ts";
@@ -103,7 +103,7 @@ const noModel = (project: string): Cause => {
 const limitCause = (message: string): Cause => {
   const actor = "A limit of spend is reached";
   const raise = "Raise the limit";
-  if (message.includes("for this session is reached"))
+  if (isSessionLimit(message))
     return { actor, place: null, remedies: [{ label: raise, does: "limit" }, AGAIN] };
   return knownRole() === null
     ? { actor, place: null, remedies: [{ label: raise, link: LIMITS }, AGAIN] }

@@ -1,6 +1,9 @@
 /**
- * Saves unpushed work before a sandbox ends (saves.md 5). The agent's turn ends first, so the save holds the agent's final
- * state. A save is bounded in time and never fails the teardown: the result names what could not be saved.
+ * Saves unpushed work before a sandbox ends (saves.md 5).
+ *
+ *  V1 The agent's turn ends before its work is saved, so that the save holds the agent's final state. A turn that does not end within
+ *     its share of the time is saved as it is.
+ *  V2 A save is bounded in time and never fails the teardown: the result names what could not be saved.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -57,7 +60,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
   const sessions = yield* Sessions;
   const sign = yield* serviceContext;
 
-  /** A turn that does not end is saved as it is. */
+  /** V1. */
   const endTurn = Effect.fnUntraced(
     function* ({ sandboxId, sessionId, order }: Ending) {
       const link = yield* Effect.timeout(

@@ -3,6 +3,7 @@
  * them in what a runtime says of it, whatever the runtime puts around them.
  */
 import { utcDay } from "../conversation/usage.ts";
+import { THIS_SESSION } from "../session/model-errors.ts";
 import type { CountedTokens } from "./account-provider.ts";
 
 /** The subjects of sums, in the order in which a refusal names limits. */
@@ -153,7 +154,7 @@ export const sumIn = ({ unit }: Pick<LimitAmount, "unit">, { cost, tokens }: Spe
 export const limitFor = (scope: SpendScope, name: string): string => {
   switch (scope) {
     case "session":
-      return "this session";
+      return THIS_SESSION;
     case "trigger":
       return `the trigger ${name} today`;
     case "person":

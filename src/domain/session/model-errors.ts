@@ -17,6 +17,13 @@ interface ModelError extends ModelWords {
   readonly advice: string;
 }
 
+/** The subject of a limit of one session. A reached one is told by these words alone, in the error of a turn. */
+export const THIS_SESSION = "this session";
+
+/** Whether the limit of spend that an error names is the session's own, and not the account's. */
+export const isSessionLimit = (message: string): boolean =>
+  message.includes(` for ${THIS_SESSION} is reached`);
+
 export const MODEL_ERRORS = {
   unknown_model: {
     advice:

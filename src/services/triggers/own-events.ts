@@ -1,5 +1,6 @@
 /**
- * Compares what a delivery may be (domain/trigger/event-skip.ts) with the rows: with the sessions of the installation, whose branches
+ * Decides whether a delivery is the service's own act and starts nothing: own pushes, requests and comments.
+ * Compares what it may be (domain/trigger/event-skip.ts) with the rows: with the sessions of the installation, whose branches
  * stay after their deletion, and with the project's change requests and their pull requests. Sessions of other projects count: where two
  * projects have one repository, the sessions of one would start those of the other without end.
  */

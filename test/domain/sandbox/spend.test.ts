@@ -8,6 +8,7 @@ import {
   spendRefusalIn,
   type LimitState,
 } from "../../../src/domain/sandbox/spend.ts";
+import { isSessionLimit } from "../../../src/domain/session/model-errors.ts";
 
 const state = (fields: Partial<LimitState> = {}): LimitState => ({
   scope: "session",
@@ -22,6 +23,11 @@ const state = (fields: Partial<LimitState> = {}): LimitState => ({
 const words = (dollars: number) => amountWords({ unit: "usd", amount: Math.round(dollars * NANO) });
 
 describe("the words of a limit of spend", () => {
+  it("tell the page whether the limit is the session's own", () => {
+    expect(isSessionLimit(limitReached(state()))).toBe(true);
+    expect(isSessionLimit(limitReached(state({ scope: "trigger", name: "this session" })))).toBe(false);
+  });
+
   it("name the limit, what is spent and what to do", () => {
     expect(limitReached(state())).toBe(
       "The limit of $5 for this session is reached: $5.02. Raise it, then send a message.",

@@ -82,6 +82,8 @@ export interface DaemonScript {
   output?: (item: string) => Effect.Effect<string | null, DaemonUnreachable>;
   /** Its report of the conversation after a number. Absent: it says nothing. */
   conversation?: (after: number) => Stream.Stream<ConversationReport, DaemonUnreachable>;
+  /** Ends the agent's turn. Absent: it has none. */
+  abort?: Effect.Effect<boolean>;
   /** The sandboxes whose processes were ended, for good. */
   readonly retired: string[];
   /** The bodies that it got beside its saved work. */
@@ -134,7 +136,7 @@ const scriptedDaemon = (script: DaemonScript) =>
     ports: () => Effect.succeed([]),
     withdraw: () => Effect.void,
     workspace: emptyWorkspace,
-    abort: () => Effect.succeed(false),
+    abort: () => Effect.suspend(() => script.abort ?? Effect.succeed(false)),
     goOn: (link) => Effect.sync(() => void script.released.push(sandboxOf(link))),
     saveByPush: () => Effect.succeed({ wip: null, skipped: [], error: null }),
     saving: {
