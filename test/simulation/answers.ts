@@ -14,9 +14,9 @@ export const sessionIdOf = (value: unknown): string | null => {
   return typeof id === "string" ? id : null;
 };
 
-/** Why the session of the answer was stopped. Null: it was not, or the answer is about something else. */
+/** Why the session was stopped that a stop found. Null: it ran, or the answer is about something else. */
 export const stopReasonOf = (value: unknown): StopReason | null => {
-  const reason = fieldsOf(value)["stop_reason"];
+  const reason = fieldsOf(value)["stopReason"];
   return STOP_REASONS.find((known) => known === reason) ?? null;
 };
 
