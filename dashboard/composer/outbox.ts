@@ -4,9 +4,12 @@
  *  O1 A message keeps its id over all attempts, so that the service takes it once.
  *  O2 A message leaves when the conversation has its id, when the service takes it, or when its text goes back to the
  *     composer. Until then the tab's storage has it, too.
- *  O3 The service's refusal is final. Only an answer that is missing, or a failure of the service, is tried again.
+ *  O3 The service's refusal is final. A failure of the service is tried again a few times.
  *  O4 Messages that queue are sent one after the other, so that none overtakes an earlier one. A message that interrupts
  *     does not wait for them.
+ *  O5 While the service is away, a message waits until somebody cancels it. It is tried again when the page hears from the
+ *     service, when the page is opened again, and after pauses, because a stream may stay open beside calls that fail.
+ *  O6 What another person wrote in this tab is not sent by itself.
  */
 import { ApiError, post } from "../api/api.ts";
 import { now } from "../elements/format.ts";
@@ -30,6 +33,8 @@ export interface Sent {
   readonly id: string;
   readonly message: Message;
   readonly at: string;
+  /** Its author's name. */
+  readonly by: string;
   /** Why no further attempt is made. Null while there is one. */
   problem: string | null;
 }
@@ -40,10 +45,14 @@ export interface OutboxListener {
   readonly refused: (message: Message, error: ApiError) => void;
 }
 
-/** The pauses before further attempts. */
-const RETRY_MS = [500, 2000, 5000];
-/** Refusals that are about the moment, and not about the message. */
-const PASSING: ReadonlySet<number> = new Set([401, 408]);
+/** The pauses before further attempts. While the service is away, the last one is repeated. */
+const RETRY_MS = [500, 2000, 5000, 15_000];
+/** Attempts with a service that answers, and fails. */
+const ATTEMPTS = 4;
+/** No answer, or one that a service gives, or a proxy before it, that cannot take anything now. */
+const AWAY: ReadonlySet<number> = new Set([0, 408, 502, 503, 504]);
+/** The reader is signed out. */
+const SIGNED_OUT = 401;
 
 const storedAs = (path: string): string => `unsent ${path}`;
 
@@ -62,13 +71,6 @@ export const makeId = (): string => {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 };
 
-const toSent = (message: Message, problem: string | null): Sent => ({
-  id: makeId(),
-  message,
-  at: new Date(now()).toISOString(),
-  problem,
-});
-
 /** The message as the service takes it. */
 export const payloadOf = ({ text, attachments = [], restore = false, ...others }: Message) => ({
   ...(text !== "" && { text }),
@@ -77,22 +79,34 @@ export const payloadOf = ({ text, attachments = [], restore = false, ...others }
   ...(attachments.length > 0 && { attachments: attachments.map(({ id }) => id) }),
 });
 
+interface Pause {
+  /** Ends it before its time. */
+  readonly wake: () => void;
+  readonly stop: () => void;
+}
+
 export class Outbox {
   readonly #path: string;
+  readonly #me: string;
   readonly #listener: OutboxListener;
   /** Oldest first. */
   #sent: Sent[];
   /** The one that queues and is being sent. */
   #current: Sent | null = null;
-  /** Ends the pauses before further attempts. */
-  readonly #pauses = new Set<() => void>();
+  #absence: string | null = null;
+  readonly #pauses = new Set<Pause>();
+  #isOver = false;
 
-  /** @param path of the session in the API */
-  constructor(path: string, listener: OutboxListener) {
+  /** @param path of the session in the API @param me the reader's name */
+  constructor(path: string, me: string, listener: OutboxListener) {
     this.#path = path;
+    this.#me = me;
     this.#listener = listener;
     this.#sent = readKept(storedAs(path)) ?? [];
-    for (const one of this.#sent) one.problem ??= "The page was left before the service answered.";
+    for (const one of this.#sent) {
+      if (one.by !== me) one.problem = "Another person wrote this in this tab.";
+      else this.#begin(one);
+    }
   }
 
   /** Messages that the conversation does not have yet, oldest first. */
@@ -100,12 +114,23 @@ export class Outbox {
     return this.#sent;
   }
 
+  /** Why the messages without a problem wait for the service. Null: they are on their way. */
+  get absence(): string | null {
+    return this.#absence;
+  }
+
   readonly send = (message: Message): void => {
-    const one = toSent(message, null);
+    const at = new Date(now()).toISOString();
+    const one: Sent = { id: makeId(), message, at, by: this.#me, problem: null };
     this.#sent.push(one);
     store(this.#path, (all) => [...all, one]);
     this.#begin(one);
     this.#listener.changed();
+  };
+
+  /** The page hears from the service: nothing waits any longer. */
+  readonly heard = (): void => {
+    for (const { wake } of this.#pauses) wake();
   };
 
   /** Sends it once more, under the same id. */
@@ -117,7 +142,7 @@ export class Outbox {
     this.#listener.changed();
   };
 
-  /** Gives up a message that could not be sent. Null: it is on its way. */
+  /** Gives up a message that waits for the service, or could not be sent. Null: it is on its way. */
   readonly takeBack = (id: string): Message | null => {
     const one = this.#unsent(id);
     if (one === undefined) return null;
@@ -132,11 +157,12 @@ export class Outbox {
   };
 
   readonly end = (): void => {
-    for (const stop of this.#pauses) stop();
+    this.#isOver = true;
+    for (const { stop } of this.#pauses) stop();
   };
 
   #unsent(id: string): Sent | undefined {
-    return this.#sent.find((one) => one.id === id && one.problem !== null);
+    return this.#sent.find((one) => one.id === id && (one.problem ?? this.#absence) !== null);
   }
 
   #drop(one: Sent): void {
@@ -167,11 +193,12 @@ export class Outbox {
 
   /** Tries until the message has left or its problem is known. */
   async #deliver(one: Sent): Promise<void> {
-    for (const pause of [...RETRY_MS, null]) {
+    for (let attempts = 1; ; attempts += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
-      if ((await this.#attempt(one, pause === null)) !== "again" || pause === null) return;
+      const result = await this.#attempt(one, attempts >= ATTEMPTS);
+      if (result === "ended" || this.#isOver) return;
       // oxlint-disable-next-line no-await-in-loop -- the same
-      await this.#rest(pause);
+      await this.#rest(RETRY_MS[attempts - 1] ?? Math.max(...RETRY_MS));
       if (!this.#sent.includes(one)) return;
     }
   }
@@ -179,39 +206,47 @@ export class Outbox {
   async #attempt(one: Sent, isLast: boolean): Promise<"again" | "ended"> {
     try {
       const { message } = await post(`${this.#path}/messages`, { id: one.id, ...payloadOf(one.message) });
+      this.#absence = null;
       noteWritten(this.#path);
       this.#drop(one);
       this.#listener.taken(message);
       return "ended";
     } catch (error) {
-      return this.#sent.includes(one) ? this.#failed(one, { isLast, error }) : "ended";
+      return this.#failed(one, { isLast, error });
     } finally {
       this.#listener.changed();
     }
   }
 
   #failed(one: Sent, { isLast, error }: { isLast: boolean; error: unknown }): "again" | "ended" {
+    const reason = error instanceof Error ? error.message : String(error);
+    // Without an answer at all, the status is unknown, too.
     const status = error instanceof ApiError ? error.status : 0;
-    if (error instanceof ApiError && status >= 400 && status < 500 && !PASSING.has(status)) {
+    this.#absence = AWAY.has(status) ? reason : null;
+    if (this.#absence !== null) return "again";
+    if (!this.#sent.includes(one)) return "ended";
+    if (error instanceof ApiError && status < 500 && status !== SIGNED_OUT) {
       this.#drop(one);
       this.#listener.refused(one.message, error);
       return "ended";
     }
-    if (!isLast && status !== 401) return "again";
-    one.problem = error instanceof Error ? error.message : String(error);
+    if (!isLast && status !== SIGNED_OUT) return "again";
+    one.problem = reason;
     return "ended";
   }
 
   /** Never resolves if the page is left meanwhile. */
   #rest(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      // oxlint-disable-next-line no-restricted-globals -- the browser's timer
-      const timer = setTimeout(() => {
-        this.#pauses.delete(stop);
+      const wake = (): void => {
+        pause.stop();
+        this.#pauses.delete(pause);
         resolve();
-      }, ms);
-      const stop = (): void => clearTimeout(timer);
-      this.#pauses.add(stop);
+      };
+      // oxlint-disable-next-line no-restricted-globals -- the browser's timer
+      const timer = setTimeout(wake, ms);
+      const pause: Pause = { wake, stop: () => clearTimeout(timer) };
+      this.#pauses.add(pause);
     });
   }
 }

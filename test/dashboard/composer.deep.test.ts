@@ -102,27 +102,43 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => stored(page)).toBe("{}");
   });
 
-  it("keeps a message that cannot be sent, over a reload too, and sends it on demand", async () => {
-    const faults = Array.from({ length: 4 }, () => "unavailable" as const);
-    const { page, fake, area, sentIds, press } = await openWith(messages(3, { faults }));
+  it("keeps a message while the service is away, over a reload too, and sends it once", async () => {
+    const { page, fake, area, queue, sentIds, complaints } = await openWith(messages(3));
+    await fake.down();
     await area.fill("A long text.");
     await area.press("Enter");
-    await page.getByRole("alert").getByText("Not sent. Busy.").waitFor();
-    await page.reload();
-    await page.getByRole("alert").getByText("Not sent. The page was left").waitFor();
-    await press("Try again");
-    await page.getByText("Not sent.").waitFor({ state: "detached" });
-    await expect.poll(() => fake.world.conversation.items.length).toBe(4);
-    const ids = sentIds();
-    expect([ids.length, new Set(ids).size]).toEqual([5, 1]);
-    fake.world.conversation.faults.push("unavailable", "unavailable", "unavailable", "unavailable");
+    const [kept, cancelled] = ["A long text.", "Another text."].map((hasText) => queue.locator("li", { hasText }));
+    await kept?.getByText("Waits for the service.").waitFor();
     await area.fill("Another text.");
     await area.press("Enter");
-    await page.getByRole("alert").getByText("Not sent. Busy.").waitFor();
+    await cancelled?.getByRole("button", { name: "Cancel" }).click();
+    await cancelled?.waitFor({ state: "detached" });
+    await fake.up();
+    await page.reload();
+    await expect.poll(() => fake.world.conversation.items.length).toBe(4);
+    await page.getByRole("log").getByText("A long text.").waitFor();
+    await expect.poll(() => stored(page)).toBe("{}");
+    expect(sentIds()).toHaveLength(1);
+    // The browser itself reports each connection that failed.
+    complaints.length = 0;
+  });
+
+  it("sends what waits for the service when it is back, or gives it to the composer", async () => {
+    const { fake, area, queue, press, complaints } = await openWith(messages(3));
+    await fake.down();
+    await area.fill("Another text.");
+    await area.press("Enter");
+    await queue.getByText("Waits for the service.").waitFor();
     await area.fill("And more.");
     await press("Edit");
     expect(await area.inputValue()).toBe("Another text.\n\nAnd more.");
-    await page.getByText("Not sent.").waitFor({ state: "detached" });
+    await queue.waitFor({ state: "detached" });
+    await area.press("Enter");
+    await queue.getByText("Waits for the service.").waitFor();
+    await fake.up();
+    await queue.waitFor({ state: "detached" });
+    expect(fake.world.conversation.items).toHaveLength(4);
+    complaints.length = 0;
   });
 
   it("sends messages in their order, even if an earlier one must be tried again", async () => {
@@ -287,7 +303,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const shown = page.getByRole("log").getByText("Say hello.");
     await shown.waitFor();
     fake.say("state", { state: WORKING });
-    await page.getByText("Working", { exact: true }).waitFor();
+    await page.locator(".turn-word", { hasText: "Working" }).waitFor();
     expect([await shown.count(), await queue.count()]).toEqual([1, 0]);
     fake.say("item", { ...first, status: "accepted" });
     await page.locator(".items > .item").waitFor();

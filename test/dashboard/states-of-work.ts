@@ -1,4 +1,5 @@
 /** States of sessions with work beside them, of empty lists, of forms and questions about work, and of the views of a state. */
+import type { Page } from "playwright-core";
 import type { World } from "./fake-service.ts";
 import { conversationOf, planItems, sampleItem, sampleTool, text } from "./sample-conversation.ts";
 import { toolsConversation } from "./sample-tools.ts";
@@ -61,6 +62,18 @@ const withPermission = (world: World): void => {
   world.conversation.turn = { state: "requires_action", since: null, waiting_for: "i-permission" };
 };
 
+/** A message while the service takes none. */
+const withMessageThatWaits = (world: World): void => {
+  const faults = Array.from({ length: 100 }, () => "unavailable" as const);
+  world.conversation = conversationOf([sampleItem("said", text("The release is ready."))], { faults });
+};
+
+const sendMessage = async (page: Page): Promise<void> => {
+  await page.getByRole("textbox", { name: "Message", exact: true }).fill("Name the tag v1.2.0, and sign it.");
+  await page.keyboard.press("Enter");
+  await page.getByText("Waits for the service.").waitFor();
+};
+
 export const withPlan = (world: World): void => {
   const turn = { state: "requires_action", since: null, waiting_for: "i-plan" };
   world.conversation = conversationOf(planItems("i-plan"), { turn });
@@ -117,6 +130,13 @@ export const STATES_OF_WORK: readonly State[] = [
       await page.getByRole("button", { name: "greet.sh", exact: true }).click();
       await page.getByRole("heading", { name: "bin/greet.sh" }).scrollIntoViewIfNeeded();
     },
+  },
+  {
+    name: "session-message-waits",
+    hash: SESSION,
+    shows: ".items > .item",
+    change: withMessageThatWaits,
+    act: sendMessage,
   },
   {
     name: "session-asks",

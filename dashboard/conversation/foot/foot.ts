@@ -61,7 +61,7 @@ export class Foot {
       changed,
       told: (problem) => this.writing.say(problem),
     });
-    this.outbox = new Outbox(path, {
+    this.outbox = new Outbox(path, around.me, {
       changed,
       taken: (item) => applyEarly(conversation, item),
       refused: (message, error) => this.writing.refused(message, error),
@@ -80,13 +80,10 @@ export class Foot {
   waiting(): Waiting {
     const { conversation, heard } = this.#reading;
     const { next, queue } = waitingMessages(conversation, isLive(this.around.session.status));
-    return {
-      next,
-      queue,
-      // Until the conversation is known, it may have them.
-      sent: heard ? this.outbox.sent : [],
-      isNext: conversation.turn.state === "idle" && queue.length === 0,
-    };
+    // Until the conversation is known, it may have them.
+    const sent = heard ? this.outbox.sent : [];
+    const rests = conversation.turn.state === "idle" && this.outbox.absence === null;
+    return { next, queue, sent, isNext: rests && queue.length === 0 };
   }
 
   moment(): Moment {
@@ -114,7 +111,7 @@ export class Foot {
     this.outbox.settle((id) => this.#reading.conversation.items.has(id));
   }
 
-  /** A message that could not be sent becomes the reader's text again. */
+  /** A message that waits for the service, or could not be sent, becomes the reader's text again. */
   readonly takeBack = (id: string): void => {
     const message = this.outbox.takeBack(id);
     if (message === null) return;

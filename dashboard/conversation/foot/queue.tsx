@@ -52,20 +52,34 @@ const Cancel = ({ foot, id }: { readonly foot: Foot; readonly id: string }) => {
   );
 };
 
-const SentState = ({ foot, sent: { id, problem } }: { readonly foot: Foot; readonly sent: Sent }) =>
-  problem === null ? (
-    "Sending…"
-  ) : (
+/** A message that only this page has. What waits for the service can be cancelled, and its text taken back. */
+const SentState = ({ foot, sent }: { readonly foot: Foot; readonly sent: Sent }) => {
+  const { id, problem } = sent;
+  const { absence } = foot.outbox;
+  if (problem === null && absence === null) return "Sending…";
+  return (
     <>
-      <span className="refusal" role="alert">{`Not sent. ${problem} `}</span>
-      <QueueButton foot={foot} className="plain" onPress={() => foot.outbox.again(id)}>
-        Try again
-      </QueueButton>{" "}
+      {problem === null ? (
+        <span role="status" title={absence ?? undefined}>{"Waits for the service. "}</span>
+      ) : (
+        <span className="refusal" role="alert">{`Not sent. ${problem} `}</span>
+      )}
+      {problem !== null && (
+        <>
+          <QueueButton foot={foot} className="plain" onPress={() => foot.outbox.again(id)}>
+            Try again
+          </QueueButton>{" "}
+        </>
+      )}
       <QueueButton foot={foot} className="plain" onPress={() => foot.takeBack(id)}>
         Edit
+      </QueueButton>{" "}
+      <QueueButton foot={foot} className="plain" onPress={() => foot.outbox.takeBack(id)}>
+        Cancel
       </QueueButton>
     </>
   );
+};
 
 interface MessageRow {
   readonly author: string;
