@@ -59,7 +59,7 @@ module.exports = {
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:counted|duration|conversation/(?:growing|tool-words)|model/menu|trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|begun|failure|model-errors|ssh-host))\\.ts$",
+          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|trigger/(?:templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },

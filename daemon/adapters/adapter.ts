@@ -183,6 +183,8 @@ export interface ConversationObserver {
   /** Text that was added to the last text part of an item that is running. */
   readonly grown: (delta: TextDelta) => void;
   readonly turn: (now: TurnNow) => void;
+  /** The runtime's own title of the conversation. */
+  readonly titled: (title: string) => void;
 }
 
 /** Receives what is followed of a runtime. */

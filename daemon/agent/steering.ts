@@ -184,6 +184,7 @@ export class Steering {
       item: this.#fallback.item,
       grown: feed.grown,
       turn: (now) => this.#observed(now),
+      titled: feed.titled,
     };
   }
 

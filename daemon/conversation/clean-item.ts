@@ -36,10 +36,14 @@ export interface Cleaned {
   readonly output: string | null;
 }
 
+/** A label without secrets, within its limit. */
+export const cleanLabel = (text: string, redactor: Redactor): string =>
+  cutText(redactor.redact(storableText(text)), LABEL_MAX);
+
 /** `redactor` may hold a secret that the text's end only begins: `broken` says that the text may break off. */
 export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
   const broken = draft.status !== "completed" || draft.dropped !== undefined;
-  const label = (text: string): string => cutText(redactor.redact(storableText(text)), LABEL_MAX);
+  const label = (text: string): string => cleanLabel(text, redactor);
   const whole = (text: string): string => {
     const storable = storableText(text);
     return broken ? redactor.redactBroken(storable) : redactor.redact(storable);

@@ -27,7 +27,7 @@ import {
 } from "../../src/domain/conversation/conversation.ts";
 import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
-import { cleanItem } from "./clean-item.ts";
+import { cleanItem, cleanLabel } from "./clean-item.ts";
 import { FeedReader } from "./feed-reader.ts";
 import { GrowingText } from "./growing-text.ts";
 import { noteItem } from "./note.ts";
@@ -74,6 +74,7 @@ export class ConversationFeed implements ConversationObserver {
   #turn: TurnNow = { state: "idle", waiting_for: null };
   #turnsEnded = 0;
   #turnRev = 0;
+  #title: string | null = null;
   readonly #readers = new Set<FeedReader>();
   /** Items with growth that is not reported yet. */
   readonly #grown = new Set<string>();
@@ -96,7 +97,7 @@ export class ConversationFeed implements ConversationObserver {
   }
 
   get turnNow(): TurnNow {
-    return this.#turn;
+    return this.#title === null ? this.#turn : { ...this.#turn, title: this.#title };
   }
 
   /** How many turns have ended. */
@@ -149,10 +150,22 @@ export class ConversationFeed implements ConversationObserver {
     if (isDeepStrictEqual(now, this.#turn) && ended === this.#turnsEnded) return;
     this.#turn = now;
     this.#turnsEnded = ended;
+    this.#reportTurn();
+  };
+
+  /** The runtime's own title. It is reported with the turn. */
+  readonly titled = (title: string): void => {
+    const clean = cleanLabel(title, this.#options.redactor);
+    if (clean === this.#title) return;
+    this.#title = clean;
+    this.#reportTurn();
+  };
+
+  #reportTurn(): void {
     this.#rev += 1;
     this.#turnRev = this.#rev;
     for (const reader of this.#readers) reader.turned();
-  };
+  }
 
   /** F8. @param error why the daemon has ended the turn */
   turnEnded(error: ItemError): void {

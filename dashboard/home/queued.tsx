@@ -1,6 +1,7 @@
 /** Sessions that people asked for, and that wait for a free one. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { promptTitle } from "../../src/domain/session/title.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { counted } from "../elements/format.ts";
@@ -24,9 +25,7 @@ export const queueQuery = queryOptions({
   },
 });
 
-const firstLine = (text: string): string => text.trim().split("\n", 1)[0] ?? "";
-
-export const queuedName = ({ title }: Pick<Queued, "title">): string => firstLine(title ?? "") || "Session";
+export const queuedName = ({ title }: Pick<Queued, "title">): string => promptTitle(title ?? "") ?? "Session";
 
 /** Whether the composer has a text. */
 const isTyping = (): boolean => {

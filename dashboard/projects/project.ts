@@ -1,4 +1,5 @@
 /** A project and its sessions: their addresses, their names, and what their states mean. It uses no document. */
+import { promptTitle } from "../../src/domain/session/title.ts";
 import type { Project, Session } from "../wire.d.ts";
 
 export const repositoryName = ({ repository }: Pick<Project, "repository">): string => {
@@ -16,17 +17,8 @@ export const hasEnded = (status: string): boolean => ENDED.has(status);
 /** Where the project is in the API. */
 export const projectPath = (id: string): string => `/v1/projects/${encodeURIComponent(id)}`;
 
-/** How much of a prompt stands for a session that has no name. */
-const NAME_CHARS = 60;
-
-const firstLine = (text: string): string => {
-  const line = text.trim().split("\n", 1)[0] ?? "";
-  const points = [...line];
-  return points.length > NAME_CHARS ? `${points.slice(0, NAME_CHARS).join("").trimEnd()}…` : line;
-};
-
 export const sessionName = (session: Pick<Session, "name" | "trigger_slug" | "initial_prompt">): string =>
-  session.name ?? session.trigger_slug ?? (firstLine(session.initial_prompt ?? "") || "Session");
+  session.name ?? session.trigger_slug ?? promptTitle(session.initial_prompt ?? "") ?? "Session";
 
 /** An agent's name, for readers. The one that a project has without naming it is just that. */
 export const agentWords = (name: string): string => (name === "default" ? "Agent" : name);

@@ -8,6 +8,7 @@ import type { ConversationReport, NativeItem } from "../../src/domain/conversati
 import { DaemonUnreachable } from "../../src/sandbox/daemon.ts";
 import { ConversationHub, type ItemDelta } from "../../src/services/sessions/conversation-hub.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { openActorsWorld, until } from "../support/world/actors.ts";
 import { nativeItem, nativeTool } from "../support/world/conversations.ts";
 
@@ -93,6 +94,34 @@ describe("a running sandbox's conversation", () => {
       yield* until(Effect.map(page, (items) => items.some(({ nativeId }) => nativeId === "answer")));
       yield* Deferred.succeed(mayTurn, undefined);
       yield* until(Effect.map(conversations.get(id), (found) => found?.turn.state === "running"));
+    }),
+  );
+
+  it.effect("names the session with the agent's own title, and leaves a person's name as it is", () =>
+    Effect.gen(function* () {
+      const mayGoOn = yield* Deferred.make<void>();
+      const titled = (title: string, rev: number): ConversationReport => ({
+        type: "turn",
+        turn: { state: "idle", waiting_for: null, title },
+        ended: 0,
+        rev,
+      });
+      const last = Stream.fromEffect(
+        Effect.as(Deferred.await(mayGoOn), [titled("Greet everybody", 2), item(nativeItem("last", 3))]),
+      );
+      const { id, page, inPorts } = yield* following(
+        Stream.make(titled("  Greet\nthe world\u0000 ", 1)).pipe(
+          Stream.concat(Stream.flatMap(last, Stream.fromIterable)),
+          Stream.concat(Stream.never),
+        ),
+      );
+      const sessions = yield* Sessions.pipe(inPorts);
+      const name = Effect.map(sessions.get(id), (session) => session?.name);
+      yield* until(Effect.map(name, (known) => known === "Greet the world"));
+      yield* sessions.rename(id, { name: "Mine", now: 1 });
+      yield* Deferred.succeed(mayGoOn, undefined);
+      yield* until(Effect.map(page, (items) => items.some(({ nativeId }) => nativeId === "last")));
+      expect(yield* name).toBe("Mine");
     }),
   );
 

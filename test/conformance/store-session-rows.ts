@@ -78,6 +78,22 @@ export const checkSessionRows = (check: Check): void => {
     );
 
     check(
+      "gets the agent's title as its name, once, and not in place of another",
+      Effect.gen(function* () {
+        const { sessionId, row } = yield* scene;
+        const { entitle, rename } = yield* Sessions;
+        const name = Effect.map(row, (shown) => shown?.name);
+        expect(yield* name).toBe(null);
+        yield* entitle(sessionId, "Greet the world", NOON);
+        yield* entitle(sessionId, "Greet everybody", NOON);
+        expect(yield* name).toBe("Greet the world");
+        yield* rename(sessionId, { name: "Mine", now: NOON });
+        yield* entitle(sessionId, "Greet everybody", NOON);
+        expect(yield* name).toBe("Mine");
+      }),
+    );
+
+    check(
       "is found by the beginnings of words in whole messages, with the sentence around the newest",
       Effect.gen(function* () {
         const { world, tell } = yield* scene;

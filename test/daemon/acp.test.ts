@@ -81,6 +81,21 @@ describe("an agent's turn", () => {
     );
   });
 
+  test("tells the agent's own title, one that comes between turns too", async () => {
+    let { tell }: Pick<Parameters<Script["turn"]>[0], "tell"> = { tell: async () => undefined };
+    const scripted = await started(async (stage) => {
+      ({ tell } = stage);
+      await tell({ sessionUpdate: "session_info_update", title: "Greet the world" });
+      return {};
+    });
+    await turnOf(scripted, "m1");
+    const title = () => scripted.feed.feed.turnNow.title;
+    expect(title()).toBe("Greet the world");
+    await tell({ sessionUpdate: "session_info_update", title: null });
+    await tell({ sessionUpdate: "session_info_update", title: "Greet everybody" });
+    await expect.poll(title).toBe("Greet everybody");
+  });
+
   test("has its own tool calls, although their ids come again", async () => {
     const scripted = await started(async ({ tell }) => {
       const call = { toolCallId: "call_1", title: "read", kind: "read" } as const;

@@ -203,6 +203,17 @@ test("the deltas that wait for a slow reader are limited", () => {
 });
 
 describe("secrets", () => {
+  test("are no part of the runtime's title, which is cut where it is long", () => {
+    const { feed } = startFeed(["the-secret"]);
+    feed.titled("Use the-secret to sign");
+    expect(feed.turnNow.title).toBe("Use [redacted] to sign");
+    feed.titled("x".repeat(2000));
+    expect(feed.turnNow.title).toHaveLength(1000);
+    const { rev } = feed;
+    feed.titled("x".repeat(2000));
+    expect(feed.rev).toBe(rev);
+  });
+
   const SECRET = "sk-abcdef-abc";
   const TEXT = `a ${SECRET}${SECRET} sk-abc, b sk-abcdef-abcdef-abc c😀`;
   const CLEAN = new Redactor([SECRET, "sk-abc"]).redact(TEXT);

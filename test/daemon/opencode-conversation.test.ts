@@ -41,6 +41,7 @@ const start = (title = SESSION.title) => {
           turns.push(now);
           feed.turn(now);
         },
+        titled: feed.titled,
       },
       now: () => 9_000_000_000_000,
       onUnsettled: () => void (seen.unsettled += 1),

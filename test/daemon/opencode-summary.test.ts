@@ -17,6 +17,7 @@ const start = () => {
       item: (item) => void items.set(item.native_id, item),
       grown: () => undefined,
       turn: () => undefined,
+      titled: () => undefined,
     },
     now: () => 9,
     onUnsettled: () => undefined,

@@ -158,6 +158,7 @@ describe.skipIf(!hasOpencode)("the daemon over opencode", () => {
           const { promise, resolve } = Promise.withResolvers<void>();
           const turns = {
             turn: () => undefined,
+            titled: () => undefined,
             activity: () => undefined,
             ended: () => undefined,
             followed: resolve,

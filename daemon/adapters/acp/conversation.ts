@@ -112,6 +112,7 @@ export class AcpConversation {
     item: () => undefined,
     grown: () => undefined,
     turn: () => undefined,
+    titled: () => undefined,
   };
   #now: () => number = () => 0;
   #turn = newTurn(null, null);
@@ -188,6 +189,7 @@ export class AcpConversation {
     else if (update.sessionUpdate === "tool_call") this.#tool(update, true);
     else if (update.sessionUpdate === "tool_call_update") this.#tool(update, false);
     else if (update.sessionUpdate === "plan") this.#plan(update.entries);
+    else if (update.sessionUpdate === "session_info_update" && update.title) this.#observer.titled(update.title);
   }
 
   /** A permission is asked for this call. It is shown, if the agent has not told it before. */

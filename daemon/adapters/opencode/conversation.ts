@@ -66,7 +66,12 @@ export interface ConversationStream {
 export class OpencodeConversation {
   #stream: ConversationStream = {
     title: "",
-    observer: { item: () => undefined, grown: () => undefined, turn: () => undefined },
+    observer: {
+      item: () => undefined,
+      grown: () => undefined,
+      turn: () => undefined,
+      titled: () => undefined,
+    },
     now: () => 0,
     onUnsettled: () => undefined,
   };

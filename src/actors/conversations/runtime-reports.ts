@@ -2,6 +2,8 @@
  * Tells a conversation's actor what the runtime of one sandbox does. Of several reports that wait, the actor gets the
  * newest. The first report after a start repeats the present state, so nothing is lost with a message.
  *
+ * The runtime's title names a session that nobody has named: a person's name, or a trigger's, stays.
+ *
  * A request without an answer is declined when its time is over. Until then the sandbox and its agent wait.
  */
 import { isDeepStrictEqual } from "node:util";
@@ -15,6 +17,8 @@ import {
   type NativeItem,
   type TurnNow,
 } from "../../domain/conversation/conversation.ts";
+import { rowText } from "../../domain/conversation/row-texts.ts";
+import { storableText } from "../../domain/text.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import {
   Conversations,
@@ -138,6 +142,15 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
     yield* Effect.forkIn(Effect.forever(next), scope);
 
+    let titled: string | undefined;
+    const entitle = Effect.fnUntraced(function* (title: string) {
+      titled = title;
+      const name = rowText(storableText(title));
+      if (name === "") return;
+      const now = yield* Clock.currentTimeMillis;
+      yield* waitOutOutage("conversation", sessions.entitle(sessionId, name, now));
+    });
+
     let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
     let last: Omit<RuntimeReported, "seq"> | null = null;
     return Effect.fnUntraced(function* (news: News) {
@@ -149,6 +162,7 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
           expire(change.item.id, requestTtlMs);
       }
       if (isMissed(news)) yield* readRequests;
+      if (turn?.title !== undefined && turn.title !== titled) yield* entitle(turn.title);
       if (turn !== null && ended !== null) state = { ended, isWorking: isTurnOpen(turn) };
       if (state === null) return;
       const type = "runtime.reported" as const;

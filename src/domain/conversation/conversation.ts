@@ -276,6 +276,8 @@ export const TurnNow = Schema.Struct({
   waiting_for: Schema.NullOr(Schema.String),
   /** No turn runs: the last one has ended with a plan, for which the agent waits. */
   rests: Schema.optionalKey(Schema.Literal(true)),
+  /** The runtime's own title of the conversation. Absent: it has none, or does not tell it. */
+  title: Schema.optionalKey(Schema.String),
 });
 export type TurnNow = typeof TurnNow.Type;
 

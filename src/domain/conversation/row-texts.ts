@@ -8,7 +8,8 @@ export type TurnRequest = Pick<AgentRequest, "kind"> & { readonly text: string }
 /** How long a row's text is, in UTF-16 code units. */
 const ROW_TEXT_MAX = 200;
 
-const rowText = (text: string): string => {
+/** In one line, cut where it is longer. */
+export const rowText = (text: string): string => {
   const line = text.replaceAll(/\s+/gu, " ").trim();
   return line.length <= ROW_TEXT_MAX ? line : `${cutText(line, ROW_TEXT_MAX - 1).trimEnd()}…`;
 };

@@ -21,6 +21,7 @@ import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { type BegunFrom, begunFrom, keepsBegunFrom, withBegunFrom } from "../../domain/session/begun.ts";
 import { isArchived, isUnread, newsAt } from "../../domain/session/session-news.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
+import { promptTitle } from "../../domain/session/title.ts";
 import type { SessionStatus } from "../../domain/session/session.ts";
 import type { RequestWish, SessionWish } from "../../store/ports/triggers/admissions.ts";
 import { Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
@@ -57,7 +58,7 @@ import { terminalOffer } from "../relay/terminal.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
-import { claimUploads, firstMessage, nameOfPrompt } from "../steps/sessions/first-message.ts";
+import { claimUploads, firstMessage } from "../steps/sessions/first-message.ts";
 import { forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
 import { stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
@@ -133,7 +134,7 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
     accountId: project.accountId,
     baseRef,
     baseCommit: commit,
-    name: wish.name ?? (first && nameOfPrompt(first.text)),
+    name: wish.name ?? (first && promptTitle(first.text)),
     agentName,
     agentModel,
     initialPrompt: first === null ? text : null,

@@ -30,7 +30,9 @@ export const BUNDLE_SOURCES: readonly string[] = [
   ...[
     "counted.ts",
     "duration.ts",
+    "text.ts",
     "conversation/growing.ts",
+    "conversation/row-texts.ts",
     "conversation/tool-words.ts",
     "trigger/templates.ts",
     "trigger/placeholders.ts",
@@ -41,6 +43,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "session/failure.ts",
     "session/model-errors.ts",
     "session/ssh-host.ts",
+    "session/title.ts",
     "model/menu.ts",
   ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
 ];

@@ -372,6 +372,11 @@ export const layer = Layer.effect(
         });
         return updateShown(tables, id, { change, now });
       }),
+    entitle: (id, title, now) =>
+      Effect.sync(() => {
+        if (tables.sessions.get(id)?.record.name !== null) return;
+        updateShown(tables, id, { change: (record) => ({ ...record, name: title }), now });
+      }),
     acceptBootstrap: (id, now) =>
       Effect.sync(() => {
         edit(tables, id, (record) => ({

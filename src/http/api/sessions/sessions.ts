@@ -58,7 +58,10 @@ export const SessionWire = Schema.Struct({
   base_ref: Schema.String,
   base_commit: nullable(Schema.String),
   branch_name: Uuid,
-  name: nullable(Schema.String),
+  name: nullable(Schema.String).annotate({
+    description:
+      "A person or a trigger gave it, or else the agent's runtime, as its own title of the conversation. Null: nobody has yet.",
+  }),
   agent_name: Schema.String,
   agent_model: nullable(Schema.String),
   initial_prompt: nullable(Schema.String),
@@ -263,7 +266,7 @@ const CreateSession = Schema.Struct({
   attachments: Schema.optionalKey(
     Schema.Array(Uuid).annotate({
       description:
-        "Files for the agent, at most 10 and 25 MiB together: ids of your uploads to this project. The prompt and the files are then the conversation's first message, which waits with the session at the cap. `initial_prompt` of the session is null. Without a name, the session has the first line of the prompt as its name.",
+        "Files for the agent, at most 10 and 25 MiB together: ids of your uploads to this project. The prompt and the files are then the conversation's first message, which waits with the session at the cap. `initial_prompt` of the session is null. Without a name, the session has the first sentence of the prompt as its name.",
     }),
   ),
   name: Schema.optionalKey(text(200)),

@@ -15,15 +15,6 @@ import { requireFewBytes, requireKnown } from "./attached-files.ts";
 import { refuseSecrets } from "./message-secrets.ts";
 import { checkEffort, checkMode } from "./model-names.ts";
 
-const NAME_MAX = 60;
-
-/** The first line of a prompt, as a session's name. Null: it has no words. */
-export const nameOfPrompt = (text: string): string | null => {
-  const [line = ""] = text.trim().split("\n", 1);
-  const name = Array.from(line).slice(0, NAME_MAX).join("").trim();
-  return name === "" ? null : name;
-};
-
 /** @throws 400 for an upload that the caller does not have */
 export const firstMessage = Effect.fnUntraced(function* (
   { id: projectId }: Project,

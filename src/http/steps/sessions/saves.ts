@@ -1,5 +1,6 @@
 /** The saved work of a project's sessions. */
 import * as Effect from "effect/Effect";
+import { promptTitle } from "../../../domain/session/title.ts";
 import { audited } from "../../../services/audit.ts";
 import { Saves } from "../../../saves/port.ts";
 import { type Session, Sessions } from "../../../store/ports/sessions/sessions.ts";
@@ -8,7 +9,6 @@ import { notFound } from "../../api/errors.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { requireProject, sessionFor } from "../answers.ts";
 import { instant } from "../wire.ts";
-import { nameOfPrompt } from "./first-message.ts";
 
 type SessionPath = { readonly pid: string; readonly sid: string };
 
@@ -32,9 +32,9 @@ export const turnSaves = Effect.fnUntraced(function* (params: SessionPath) {
   return { turns: turns.map(({ id, at }) => ({ id, at: instant(at) })) };
 });
 
-/** As lists show it: without a name of its own, that of its trigger, or the first line of its prompt. */
+/** As lists show it: without a name of its own, that of its trigger, or the first sentence of its prompt. */
 const nameOf = ({ name, triggerSlug, initialPrompt }: Session): string | null =>
-  name ?? triggerSlug ?? nameOfPrompt(initialPrompt ?? "");
+  name ?? triggerSlug ?? promptTitle(initialPrompt ?? "");
 
 /** The sessions of a project with the sizes of their saves, largest first. */
 export const projectSaves = Effect.fnUntraced(function* (projectId: string) {

@@ -362,10 +362,14 @@ const ownerlessIn = (sql: SqlClient.SqlClient) =>
 const makeShownWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
-  const update = Effect.fnUntraced(function* (id: string, change: Fragment, now: number) {
+  const update = Effect.fnUntraced(function* (
+    id: string,
+    change: Fragment,
+    { now, condition = sql`true` }: { readonly now: number; readonly condition?: Fragment },
+  ) {
     const [row] = yield* sql<SessionRow>`
       WITH updated AS (
-        UPDATE project_sessions SET ${change} WHERE id = ${id} AND deleted_at IS NULL RETURNING *
+        UPDATE project_sessions SET ${change} WHERE id = ${id} AND deleted_at IS NULL AND ${condition} RETURNING *
       ), news AS (${events.insertionIn(sessionUpdatedEvent({ at: now }), sql`(SELECT project_id, id AS session_id FROM updated)`)})
       SELECT ${sql.literal(SESSION_COLUMNS)} FROM updated`;
     if (row === undefined) return null;
@@ -379,11 +383,16 @@ const makeShownWrites = Effect.gen(function* () {
       metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata),
       archived_at = CASE WHEN ${archivedAt === undefined} THEN archived_at
         ELSE ${archivedAt === undefined || archivedAt === null ? null : at(archivedAt)}::timestamptz END`;
-    return update(id, change, now).pipe(stored("sessions.rename"));
+    return update(id, change, { now }).pipe(stored("sessions.rename"));
   };
   const noteChanges: Service["noteChanges"] = (id, changes, now) =>
-    update(id, sql`changes = ${json(changes)}`, now).pipe(Effect.asVoid, stored("sessions.noteChanges"));
-  return { rename, noteChanges };
+    update(id, sql`changes = ${json(changes)}`, { now }).pipe(Effect.asVoid, stored("sessions.noteChanges"));
+  const entitle: Service["entitle"] = (id, title, now) =>
+    update(id, sql`name = ${title}`, { now, condition: sql`name IS NULL` }).pipe(
+      Effect.asVoid,
+      stored("sessions.entitle"),
+    );
+  return { rename, noteChanges, entitle };
 });
 
 const seeIn = (sql: SqlClient.SqlClient): Pick<Service, "see"> => ({
