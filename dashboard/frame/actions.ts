@@ -6,6 +6,7 @@ import { h } from "../elements/dom.ts";
 import { unfoldHeader } from "./header.ts";
 import { moment } from "../elements/format.ts";
 import { showShortcuts } from "./keys.ts";
+import { readSummary } from "../sessions/summary.ts";
 import { forgetKept } from "./kept.ts";
 import { openPalette } from "./palette.ts";
 import { fireLink, projectLink } from "../elements/parts.ts";
@@ -264,6 +265,8 @@ export const ACTIONS: Record<string, Action> = {
   },
 
   "open-change-request": async ({ project = "", session = "", title = "", said = "" }, page) => {
+    // Without the whole message, its first sentence is a beginning, too.
+    const summary = await readSummary(project, session).catch(() => null);
     const typed = await askFor(
       {
         title: "Open a change request",
@@ -275,10 +278,10 @@ export const ACTIONS: Record<string, Action> = {
         title: { label: "Title", value: title.replace(/\s*\S*…$/, ""), lines: 1, required: true },
         description: {
           ...OPTIONAL,
-          value: said,
+          value: summary ?? said,
           label: "Description",
-          hint: "Optional. For the reviewer. It begins with what the agent said last.",
-          lines: 4,
+          hint: "Optional, in Markdown. For the reviewer. It begins with the agent's last message.",
+          lines: 10,
         },
       },
     );

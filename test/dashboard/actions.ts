@@ -260,6 +260,7 @@ const SESSION_ACTIONS: readonly Action[] = [
     does: async ({ write, press }) => {
       await press("Open a change request");
       await write("Title", "Greet by the hour");
+      await write("Description", "");
       await press("Open");
     },
     writes: `POST ${API}/change-requests {"session_id":"${SESSION_ID}","title":"Greet by the hour"}`,

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { conversationOf } from "./sample-conversation.ts";
+import { conversationOf, sampleItem, sampleTool, text } from "./sample-conversation.ts";
 import { sampleWork } from "./sample-settings.ts";
 import { FAILED_ID, FIRED_ID, logLine, makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { chosen } from "./state-of-a-page.ts";
@@ -272,11 +272,21 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.locator(".last-sentence").waitFor({ state: "detached" });
   });
 
-  it("opens a change request under the title and with the description that the user types", async () => {
-    const { page, fake, visit } = await start({ ...world(), work: sampleWork(0) });
+  it("opens a change request, whose description begins with the agent's last message", async () => {
+    const summary = "The greeting follows the hour.\n\n- `greet.sh` reads the clock.\n- The tests pass.";
+    const conversation = conversationOf([
+      sampleItem("first", text("I look.")),
+      sampleItem("summary", text(summary)),
+      sampleItem("of-a-call", { ...text("Not the agent's own."), parent_id: "call" }),
+      ...Array.from({ length: 210 }, (_, n) => sampleItem(`call-${n}`, sampleTool())),
+      sampleItem("grows", { ...text("And n"), status: "running", completed_at: null }),
+    ]);
+    const { page, fake, visit } = await start({ ...world(), conversation, work: sampleWork(0) });
     await visit(SESSION);
     await page.getByRole("button", { name: "Open a change request" }).click();
-    await page.getByRole("dialog").getByLabel("Description").fill("Why it is so.");
+    const description = page.getByRole("dialog").getByLabel("Description");
+    expect(await description.inputValue()).toBe(summary);
+    await description.fill("Why it is so.");
     await page.getByRole("dialog").getByLabel("Title").fill("A note");
     await page.keyboard.press("Enter");
     await page.getByText("Change request #8 is open.").waitFor();
