@@ -147,7 +147,7 @@ export class Log {
           this.#from,
         );
     const end = this.#start + WINDOW;
-    this.#anchors ??= follows ? null : this.#visible();
+    this.#anchors ??= follows ? null : this.#visible().filter(({ id }) => !this.#hasMoved(id));
     this.#show({
       entries: this.#all.slice(this.#start, end),
       edge: this.#edge(),
@@ -239,6 +239,12 @@ export class Log {
       const { top, bottom } = item.getBoundingClientRect();
       return bottom > edge ? [{ id: item.getAttribute("data-item") ?? "", top }] : [];
     });
+  }
+
+  /** Whether the item has another place than in the drawing before: it goes there without the reader. */
+  #hasMoved(id: string): boolean {
+    const former = this.#view.entries.flatMap(({ items }) => items).find((item) => item.id === id);
+    return former?.place !== this.context.reading.conversation.items.get(id)?.place;
   }
 
   /** The first item that is still in the document stays where it was. */

@@ -136,6 +136,20 @@ describe("the conversation of a session", () => {
     expect(positions()).toEqual(["2", "2", "2"]);
   });
 
+  it("prints no line of a pipe twice, and says of an item that moved where it belongs", async () => {
+    const at = (id: string, place: number, seq = place) => ({ ...itemOf(seq, `said ${id}`), id, place });
+    const items = [at("a", 3), at("a", 3, 4), at("b", 5), at("a", 6)];
+    streams = [items.map((item) => sent(item.seq, "item", item)).join("")];
+    serve();
+    const { stdout } = await run(["sessions", "watch", PID]);
+    expect(stdout.split("\n").slice(2)).toEqual([
+      `${AT} ada message completed: said a`,
+      `${AT} ada message completed: said b`,
+      "(“said a” belongs here, after what was said meanwhile.)",
+      "",
+    ]);
+  });
+
   it("has the whole text of a finished message, of which the event has the beginning", async () => {
     const item = { ...itemOf(3, "the"), id: PID, truncated: true };
     const running = { ...itemOf(4, "it", "running"), id: PID, truncated: true };

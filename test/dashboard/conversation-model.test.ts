@@ -209,6 +209,17 @@ describe("a conversation as the page reads it", () => {
     );
   });
 
+  it("shows an item that moved at its new place alone, also if its old version comes late", () => {
+    const conversation = emptyConversation();
+    const ids = () => shownItems(conversation).map(({ id }) => id);
+    for (const [at, id] of ["a", "b", "c"].entries()) applyItem(conversation, item(id, at + 1, {}));
+    applyItem(conversation, item("late", 4, {}));
+    applyItem(conversation, item("b", 5, { place: 5 }));
+    applyItem(conversation, item("b", 2, {}));
+    applyItem(conversation, item("c", 6, { place: 6 }));
+    expect(ids()).toEqual(["a", "late", "b", "c"]);
+  });
+
   it("drops a delta that does not continue the text, and one of a finished item", () => {
     const conversation = emptyConversation();
     applyItem(conversation, item("a", 1, { status: "running", ...said("ab") }));

@@ -219,6 +219,18 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.say("item", sampleItem("m2", { place: 3, ...text("message 2 with\n\nmany\n\nmore\n\nlines") }));
     await page.getByText("unseen one").waitFor();
     expect(await placeIn(page, "m20")).toBeCloseTo(before, 0);
+    // The reader does not go along with the first item in view that moves to the end.
+    const view = await page.getByRole("log").boundingBox();
+    const tops = await page.locator(".items > [data-item]").evaluateAll((items) =>
+      items.map((one) => [one.getAttribute("data-item") ?? "", one.getBoundingClientRect().bottom] as const),
+    );
+    const [[first], [next]] = tops.filter(([, bottom]) => bottom > (view?.y ?? 0)) as [[string], [string]];
+    const seen = await placeIn(page, next);
+    const moved = Number(first.slice(1));
+    fake.say("item", sampleItem(first, { place: 100, ...text(`message ${moved} is later.`) }));
+    await page.getByText(`message ${moved} is later.`).waitFor();
+    expect(await placeIn(page, next)).toBeCloseTo(seen, 0);
+    expect(await page.locator(`[data-item=${first}]`).count()).toBe(1);
     await page.getByRole("button", { name: "Newest" }).click();
     await expect.poll(() => distanceToEnd(page)).toBe(0);
     await page.getByRole("button", { name: "Newest" }).waitFor({ state: "detached" });

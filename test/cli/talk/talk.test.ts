@@ -113,6 +113,26 @@ describe("an answer on a screen", () => {
     expect(shown).toBe("opencode\nOne two three four");
   });
 
+  it("that moves behind another one is not shown again: a line says where it belongs", () => {
+    const moved = { ...text("It works."), place: 4 };
+    take(itemOf("a", { ...text("I look."), place: 1 }), itemOf("b", { ...text("It works."), place: 2 }));
+    // The late one grows, and comes before the other.
+    take(open("late", "I run ", { place: 3 }));
+    expect(since(() => take(itemOf("b", moved)))).toBe("");
+    const end = since(() => take(itemOf("late", { ...text("I run the tests."), place: 3 })));
+    expect(end).toBe(" the tests.\n\n(“It works.” belongs here, after what was said meanwhile.)\n");
+    // The same again, and one that has nothing else between its places.
+    expect(since(() => take(itemOf("b", moved), itemOf("b", { ...moved, place: 5 })))).toBe("");
+  });
+
+  it("of a person who typed it says when it went to the agent, after what was said meanwhile", () => {
+    talk.typed("m");
+    const queued = { role: "user", author: { kind: "user", name: "Mona" }, ...text("Then sign it.") };
+    take(itemOf("m", { ...queued, status: "queued", place: 1 }), itemOf("a", { ...text("Done."), place: 2 }));
+    const line = since(() => take(itemOf("m", { ...queued, status: "accepted", place: 3 })));
+    expect(line).toBe("\n(“Then sign it.” belongs here, after what was said meanwhile.)\n");
+  });
+
   it("that was given another text is shown once more, whole", () => {
     take(open("a", "One two "), itemOf("a", text("Three.")));
     expect(shown).toBe("opencode\nOne two\n\nThree.\n");

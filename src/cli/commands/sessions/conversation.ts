@@ -11,6 +11,7 @@ import { INTERRUPTED } from "../../input.ts";
 import { type Screen, visible, visibleJson, visibleLines } from "../../terminal.ts";
 import { oneOf } from "../../words.ts";
 import { namedSession } from "./session-argument.ts";
+import { Places } from "./talk/places.ts";
 import { Talk } from "./talk/talk.ts";
 
 type Conversation = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">;
@@ -70,19 +71,38 @@ const requestLines = (item: Item, commands: CommandsAtWork, sid: string): readon
   ];
 };
 
-/** What `watch` prints for an event. Null: nothing. */
-const shownEvent = ({ event, data }: SentEvent, commands: CommandsAtWork, sid: string): string | null => {
-  if (event === "item") {
-    const item = JSON.parse(data) as Item;
-    commands.take(item);
-    const first = itemLine(item);
-    const request = requestLines(item, commands, sid).map((text) => `  ${visibleLines(text)}`);
-    return first === null ? null : [first, ...request].join("\n");
+/** What `watch` prints in a pipe: each change in a line, and none twice. */
+class PrintedEvents {
+  readonly #sid: string;
+  readonly #commands = new CommandsAtWork();
+  readonly #places = new Places();
+  /** By the item's id. */
+  readonly #printed = new Map<string, string>();
+
+  constructor(sid: string) {
+    this.#sid = sid;
   }
-  if (event !== "state") return null;
-  const { state } = JSON.parse(data) as { readonly state: Conversation["state"] };
-  return `${state.since} - state ${state.state}`;
-};
+
+  /** Null: nothing. */
+  take({ event, data }: SentEvent): string | null {
+    if (event === "item") return this.#item(JSON.parse(data) as Item);
+    if (event !== "state") return null;
+    const { state } = JSON.parse(data) as { readonly state: Conversation["state"] };
+    return `${state.since} - state ${state.state}`;
+  }
+
+  #item(item: Item): string | null {
+    this.#commands.take(item);
+    const first = itemLine(item);
+    if (first === null) return null;
+    const moved = this.#places.take(item);
+    const request = requestLines(item, this.#commands, this.#sid).map((text) => `  ${visibleLines(text)}`);
+    const text = [first, ...request].join("\n");
+    if (this.#printed.get(item.id) === text) return moved;
+    this.#printed.set(item.id, text);
+    return text;
+  }
+}
 
 interface Watched {
   readonly client: Client;
@@ -222,7 +242,7 @@ export const follow = async (
   params: Watched["params"],
 ): Promise<never> => {
   if (screen !== null) return await followOn(screen, { client: api(), params });
-  const commands = new CommandsAtWork();
+  const printed = new PrintedEvents(params.sid);
   const print = (event: SentEvent): void => {
     if (json) {
       const { id, data } = event;
@@ -231,7 +251,7 @@ export const follow = async (
       );
       return;
     }
-    const text = shownEvent(event, commands, params.sid);
+    const text = printed.take(event);
     if (text !== null) write(`${text}\n`);
   };
   const watched = { client: api(), params, print };

@@ -3,6 +3,7 @@ import { isOpen } from "../../../../domain/conversation/growing.ts";
 import { visibleLines } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 import type { SentEvent } from "../event-stream.ts";
+import { Places } from "./places.ts";
 import type { Shown } from "./talk.ts";
 
 const wordsOf = ({ content }: Item): string =>
@@ -23,6 +24,7 @@ const shown = (item: Item): string => {
 export class PlainTalk implements Shown {
   readonly #write: (text: string) => void;
   readonly #printed = new Map<string, string>();
+  readonly #places = new Places();
 
   constructor(write: (text: string) => void) {
     this.#write = write;
@@ -35,7 +37,12 @@ export class PlainTalk implements Shown {
     const item = JSON.parse(data) as Item;
     if (isOpen(item) || item.kind === "request") return;
     const text = shown(item);
-    if (text === "" || this.#printed.get(item.id) === text) return;
+    if (text === "") return;
+    const moved = this.#places.take(item);
+    if (this.#printed.get(item.id) === text) {
+      if (moved !== null) this.say(moved);
+      return;
+    }
     this.#printed.set(item.id, text);
     this.say(visibleLines(text));
   }

@@ -1,7 +1,8 @@
 /**
  * A conversation on a screen, as it goes on. It shows what the page shows, one item after the other.
  *
- *  T1 Written text stays, and nothing is written twice: neither after a reset nor when a connection begins again.
+ *  T1 Written text stays, and nothing is written twice: neither after a reset, nor when a connection begins again, nor when an item
+ *     gets another place. Then a line says where it belongs.
  *  T2 The text of one message grows at a time. Items that end meanwhile follow it. Words that a person must know are said at once, and the text
  *     goes on below it.
  *  T3 A version of an item with a lower `seq` than the known one changes nothing. An event with the beginning of a long text takes
@@ -14,6 +15,7 @@ import type { Item } from "../agent-requests.ts";
 import type { SentEvent } from "../event-stream.ts";
 import { Flow, paint } from "./flow.ts";
 import { MarkdownWriter } from "./markdown.ts";
+import { Places } from "./places.ts";
 import { toolEnd, toolReason, toolWords } from "./tool-line.ts";
 
 /** Statuses that need no word. */
@@ -60,6 +62,7 @@ export class Talk implements Shown {
   readonly #open = new Map<string, Item>();
   /** Ids of what was written to its end. */
   readonly #done = new Set<string>();
+  readonly #places = new Places();
   #growing: Growing | null = null;
   /** What ended while a text grew. */
   #waiting: readonly Item[] = [];
@@ -111,7 +114,8 @@ export class Talk implements Shown {
 
   #take(item: Item): void {
     const known = this.#open.get(item.id);
-    if (this.#done.has(item.id) || item.kind === "request" || (known?.seq ?? -1) > item.seq) return;
+    if (item.kind === "request" || (known?.seq ?? -1) > item.seq) return;
+    if (this.#done.has(item.id)) return this.#finish(item);
     const keeps =
       item.truncated && isOpen(item) && known !== undefined && textOf(known).startsWith(textOf(item));
     const version = keeps ? { ...item, content: known.content } : item;
@@ -146,6 +150,7 @@ export class Talk implements Shown {
     this.#growing = null;
     this.#remark(item);
     this.#done.add(item.id);
+    this.#places.take(item);
     const [waiting, open] = [this.#waiting, [...this.#open.values()]];
     this.#waiting = [];
     for (const one of waiting) this.#finish(one);
@@ -168,12 +173,14 @@ export class Talk implements Shown {
     growing.writer.add(text);
   }
 
-  /** An item has ended of which nothing was written but the beginning of its line. */
+  /** An item has ended of which nothing was written but the beginning of its line, or was written and may have moved. */
   #finish(item: Item): void {
     if (this.#growing !== null) {
       this.#waiting = [...this.#waiting.filter(({ id }) => id !== item.id), item];
       return;
     }
+    const moved = this.#places.take(item);
+    if (moved !== null) this.say(paint(this.#screen, ["dim"], moved));
     if (this.#done.has(item.id)) return;
     this.#done.add(item.id);
     if (item.kind === "tool") this.#worked(item);
