@@ -10,7 +10,7 @@ import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Facts, IdEnd, Prose, Time } from "../ui/parts.tsx";
 import { imaginedRequest, openPreview } from "./preview.tsx";
-import { isReasonCode, resultWord, runInstant, runReason, runResult } from "./words.ts";
+import { failureReason, isReasonCode, resultWord, runInstant, runReason, runResult, runStart } from "./words.ts";
 
 type Detail = Answer<"GET /v1/projects/:pid/fires/:id">;
 type Stored = NonNullable<Detail["request"]>;
@@ -114,7 +114,7 @@ const Details = ({ pid, run }: Known) => (
           </span>
         ),
       ],
-      ["Kind", run.kind === "session" ? "a person's request" : run.kind],
+      ["Started", runStart(run)],
       ["Place in the queue", run.position],
       ["Due", run.scheduled_for !== null && moment(run.scheduled_for)],
       ["Received", moment(run.received_at)],
@@ -122,13 +122,17 @@ const Details = ({ pid, run }: Known) => (
         "Session",
         run.session_id !== null && (
           <a href={projectLink(pid, `/sessions/${run.session_id}`)}>
-            session <IdEnd id={run.session_id} />
+            {run.session_name ?? "its session"}
           </a>
         ),
       ],
       [
         "Failed with",
-        run.outcome?.state === "failed" && run.outcome.code !== null && <code>{run.outcome.code}</code>,
+        run.outcome?.state === "failed" && run.outcome.code !== null && (
+          <>
+            {failureReason(run.outcome.code)} <code>{run.outcome.code}</code>
+          </>
+        ),
       ],
       ["Attempts", run.attempts],
       ["Delivery", run.delivery_id !== null && <code>{run.delivery_id}</code>],

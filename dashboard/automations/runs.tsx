@@ -10,7 +10,7 @@ import { ProjectHead } from "../projects/head.tsx";
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { ListFilters } from "../ui/list-filters.tsx";
-import { Badge, Callout, Empty, IdEnd, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
+import { Badge, Callout, Empty, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
 import {
   entriesOf,
   type Entry,
@@ -24,7 +24,16 @@ import {
   type Refusal,
   withChosen,
 } from "./list.ts";
-import { refusalReason, resultWord, type Run, runInstant, runReason, runResult } from "./words.ts";
+import {
+  failureReason,
+  refusalReason,
+  resultWord,
+  type Run,
+  runInstant,
+  runReason,
+  runResult,
+  runStart,
+} from "./words.ts";
 
 type Project = Answer<"GET /v1/projects/:pid">;
 
@@ -95,7 +104,8 @@ interface OfRun {
 
 const RunRow = ({ pid, run, names }: OfRun) => {
   const name = nameIn(names, run.trigger_slug);
-  const { kind, status, reason, outcome, attempts } = run;
+  const { status, reason, outcome, attempts } = run;
+  const start = runStart(run);
   const [word, at] = [resultWord(runResult(run)), runInstant(run)];
   return (
     <EntryRow
@@ -104,11 +114,11 @@ const RunRow = ({ pid, run, names }: OfRun) => {
           <a
             className="cover"
             href={fireLink(pid, run.id)}
-            aria-label={`${name}, ${kind}, ${word}, ${moment(at)}`}
+            aria-label={`${name}, ${start}, ${word}, ${moment(at)}`}
           >
             {name}
           </a>
-          <Tag>{kind}</Tag>
+          <Tag>{start}</Tag>
         </>
       }
       state={<Badge status={runResult(run)} word={word} />}
@@ -120,7 +130,7 @@ const RunRow = ({ pid, run, names }: OfRun) => {
           </span>
           {run.session_id !== null && (
             <a href={projectLink(pid, `/sessions/${run.session_id}`)}>
-              session <IdEnd id={run.session_id} />
+              {run.session_name ?? "its session"}
             </a>
           )}
         </>
@@ -128,7 +138,7 @@ const RunRow = ({ pid, run, names }: OfRun) => {
     >
       {outcome?.state === "failed" && outcome.code !== null && (
         <span className="reason">
-          The session failed: <code>{outcome.code}</code>
+          {`The session failed: ${failureReason(outcome.code)}.`}
         </span>
       )}
       {reason !== null && (
@@ -138,13 +148,8 @@ const RunRow = ({ pid, run, names }: OfRun) => {
       )}
       <Line
         parts={[
-          run.delivery_id !== null && <Delivery id={run.delivery_id} />,
           attempts > 1 && counted(attempts, "attempt"),
-          run.replay_of !== null && (
-            <a href={fireLink(pid, run.replay_of)}>
-              replay of <IdEnd id={run.replay_of} />
-            </a>
-          ),
+          run.replay_of !== null && <a href={fireLink(pid, run.replay_of)}>the earlier run</a>,
         ]}
       />
     </EntryRow>

@@ -1,4 +1,6 @@
 /** What the service says of runs and of refused deliveries, in words. Codes that have none here are shown as they are. */
+import type { FailureCode } from "../../src/domain/session/failure.ts";
+import { modelErrorOf } from "../../src/domain/session/model-errors.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 
 export type Run = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
@@ -61,6 +63,39 @@ export const isReasonCode = (reason: string): boolean => RUN_REASONS.has(reason)
 export const runReason = (reason: string): string => RUN_REASONS.get(reason) ?? reason;
 
 export const refusalReason = (code: string): string => REFUSAL_REASONS.get(code) ?? code;
+
+const KINDS: Readonly<Record<Run["kind"], string>> = {
+  cron: "on its schedule",
+  webhook: "by a webhook",
+  manual: "by hand",
+  session: "by a person",
+};
+
+/** What started the run. */
+export const runStart = ({ kind, started_by: person, replay_of: former }: Run): string => {
+  if (former !== null) return "replay of an earlier run";
+  return person === null ? KINDS[kind] : `${KINDS[kind]}, ${person}`;
+};
+
+const FAILURES: Readonly<Record<FailureCode, string>> = {
+  branch_failed: "its branch could not be made",
+  environment_failed: "its environment could not be built",
+  sandbox_create_failed: "its sandbox could not be made",
+  no_capacity: "no node had room",
+  boot_timeout: "its sandbox took too long to start",
+  clone_failed: "the repository could not be cloned",
+  runtime_failed: "the agent's program did not start, or ended",
+  sandbox_lost: "its sandbox was lost",
+  memory_exceeded: "its sandbox had too little memory",
+  disk_exceeded: "its sandbox had too little disk",
+  internal_error: "the service failed",
+};
+
+/** Why a run's session or its last turn failed. Codes without words here are those of agents. */
+export const failureReason = (code: string): string => {
+  const model = modelErrorOf(code);
+  return model === null ? (FAILURES[code as FailureCode] ?? code) : `the model's provider ${model.did}`;
+};
 
 /** What became of a run's session; without one, of the run. */
 export const runResult = ({ status, outcome }: Pick<Run, "status" | "outcome">): string =>

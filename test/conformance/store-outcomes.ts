@@ -50,6 +50,22 @@ const branched = (sandboxId: string) =>
 export const checkOutcomes = (check: Check): void => {
   describe("a run", () => {
     check(
+      "has the name of its session, and of the person who ran it by hand",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(20);
+        const { get } = yield* Fires;
+        const byWebhook = yield* run(world, 1);
+        const byHand = fired(world, { kind: "manual" }, NOON + 2000);
+        yield* admitOne(world, byHand);
+        yield* (yield* Sessions).rename(byWebhook.sessionId, { name: "Greet the world", now: NOON });
+        const names = (id: string) =>
+          Effect.map(get(id), (fire) => [fire?.kind, fire?.sessionName, fire?.startedBy]);
+        expect(yield* names(byWebhook.fireId)).toEqual(["webhook", "Greet the world", null]);
+        expect(yield* names(byHand.fire.id)).toEqual(["manual", null, "admin"]);
+      }),
+    );
+
+    check(
       "has what became of its session, and is found among the failed ones while that failed",
       Effect.gen(function* () {
         const world = yield* makeWorld(20);

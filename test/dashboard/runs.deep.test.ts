@@ -49,9 +49,8 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(rows.map(words)).toEqual([
       [
         "Note each push",
-        "webhook",
+        "by a webhook",
         "All sessions of the account were in use.",
-        "delivery 8f0f2a10-cc79-11e3-8c11-4c9367dc0958",
         "queued",
         expect.stringMatching(/^\d+ s ago$/),
       ],
@@ -59,34 +58,33 @@ describe.skipIf(!hasChromium)(title, () => {
       REFUSED_SLUG,
       [
         "Note each push",
-        "webhook",
-        "delivery 72d3162e-cc78-11e3-81ab-4c9367dc0958",
+        "by a webhook",
         "started",
         "1 min ago",
-        "session …5c2a90de",
+        "Note the first push",
       ],
       [
         "Note each push",
-        "webhook",
+        "replay of an earlier run",
         "unknown_agent: the agent release-notes has no file at main",
         "3 attempts",
-        "replay of …5c2a0c33",
+        "the earlier run",
         "failed",
         "1 h 6 min ago",
       ],
       [
         "Look back in the new year",
-        "cron",
+        "on its schedule",
         "The run was due while the service could not start it, and is now too old to catch up.",
         "skipped",
         "due 2 h 30 min ago",
       ],
-      ["gone-by-now", "manual", "started", "25 h ago", "session …8b1f7720"],
+      ["gone-by-now", "by hand, Mona", "started", "25 h ago", "its session"],
     ]);
     const link = (name: RegExp) => page.getByRole("link", { name }).first().getAttribute("href");
-    expect(await link(/^Note each push, webhook, queued/)).toBe(`${FIRES}/${QUEUED_ID}`);
-    expect(await link(/^session/)).toBe(`${PROJECT}/sessions/${SESSION_ID}`);
-    expect(await link(/^replay of/)).toBe(`${FIRES}/${FIRED_ID}`);
+    expect(await link(/^Note each push, by a webhook, queued/)).toBe(`${FIRES}/${QUEUED_ID}`);
+    expect(await link(/^Note the first push/)).toBe(`${PROJECT}/sessions/${SESSION_ID}`);
+    expect(await link(/^the earlier run/)).toBe(`${FIRES}/${FIRED_ID}`);
   });
 
   it("is narrowed by status and by trigger, in its address, and keeps the focus", async () => {
@@ -136,16 +134,16 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("shows what became of a run's session, and finds failed ones by one filter", async () => {
     const all = world();
-    const outcome = { state: "failed", code: "no_model" };
+    const outcome = { state: "failed", code: "clone_failed" };
     const fires = all.fires.map((one) => (one["id"] === FIRED_ID ? { ...one, outcome } : one));
     const { page, visit } = await start({ ...all, fires });
     await visit(`${FIRES}?status=failed`);
     await page
-      .getByRole("link", { name: /^Note each push, webhook, failed/ })
+      .getByRole("link", { name: /^Note each push, by a webhook, failed/ })
       .first()
       .waitFor();
     await expect.poll(() => page.locator(".row .badge").allInnerTexts()).toEqual(["failed", "failed"]);
-    await page.locator(".row", { hasText: "The session failed: no_model" }).getByRole("link").first().click();
+    await page.locator(".row", { hasText: "The session failed: the repository could not be cloned." }).getByRole("link").first().click();
     await page.getByRole("heading", { name: "on-push failed" }).waitFor();
     await page.getByText("Failed with").waitFor();
   });
@@ -164,7 +162,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const fires = Array.from({ length: 260 }, (_, index) => ({
       ...all.fires[1],
       id: `01995e90-0000-7000-8000-${String(index).padStart(12, "0")}`,
-      delivery_id: `number-${String(index)}-`,
+      session_name: `number-${String(index)}-`,
     }));
     const { page, visit } = await start({ ...all, fires, refusals: [] });
     await visit(FIRES);
@@ -185,7 +183,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.evaluate('Object.defineProperty(document, "visibilityState", { value: "hidden" })');
     const kinds = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
     for (const [index, event] of ["trigger.fired", ...kinds.map((kind) => `fire.${kind}`)].entries()) {
-      fake.world.fires = [{ ...fake.world.fires[0], delivery_id: `event-${String(index)}-` }];
+      fake.world.fires = [{ ...fake.world.fires[0], session_id: SESSION_ID, session_name: `event-${String(index)}-` }];
       fake.emit(event);
       await page.getByText(`event-${String(index)}-`).waitFor();
     }
@@ -195,7 +193,7 @@ describe.skipIf(!hasChromium)(title, () => {
     it("shows its facts, the prompt, and its request", async () => {
       const { page, visit } = await start(world());
       await visit(FIRES);
-      await page.getByRole("link", { name: /^Note each push, webhook, started/ }).click();
+      await page.getByRole("link", { name: /^Note each push, by a webhook, started/ }).click();
       await page.getByRole("heading", { name: "Request" }).waitFor();
       const facts = await page
         .getByRole("region", { name: "Details" })
@@ -203,9 +201,9 @@ describe.skipIf(!hasChromium)(title, () => {
         .allInnerTexts();
       expect(facts.map((fact) => words(fact))).toEqual([
         ["Trigger", "on-push · its runs"],
-        ["Kind", "webhook"],
+        ["Started", "by a webhook"],
         ["Received", expect.stringMatching(/^\d+ \w+ \d+, [\d:]+$/)],
-        ["Session", "session …5c2a90de"],
+        ["Session", "Note the first push"],
         ["Attempts", "1"],
         ["Delivery", "72d3162e-cc78-11e3-81ab-4c9367dc0958"],
       ]);

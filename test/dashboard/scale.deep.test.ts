@@ -208,7 +208,7 @@ describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
       expect(await rows()).toBe(2 * PAGE);
       await page.getByLabel("State").selectOption("failed");
       await page
-        .getByRole("link", { name: /^b, webhook, failed/ })
+        .getByRole("link", { name: /^b, by a webhook, failed/ })
         .first()
         .waitFor();
       await expect.poll(rows).toBe(PAGE);

@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByRole("link", { name: "Automations" }).click();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
-    await page.getByRole("link", { name: /^Note each push, manual, stopped/ }).waitFor();
+    await page.getByRole("link", { name: /^Note each push, by hand, \w+, stopped/ }).waitFor();
     await page.getByLabel("State").selectOption("queued");
     await page.getByText("No runs match the filter.").waitFor();
     await page.getByRole("link", { name: "0 queued" }).click();

@@ -236,6 +236,8 @@ describe("a manual fire", () => {
       delivery_id: null,
       session_id: sid,
       outcome: { state: expect.any(String), code: null },
+      session_name: "Say hello {{ source }}",
+      started_by: "admin",
       attempts: 1,
       replay_of: null,
       duplicate_of: null,

@@ -131,6 +131,8 @@ export const fireWire = (fire: ShownFire) => ({
   delivery_id: fire.deliveryId,
   session_id: fire.sessionId,
   outcome: fire.outcome,
+  session_name: fire.sessionName,
+  started_by: fire.startedBy,
   attempts: fire.attempts,
   replay_of: fire.replayOf,
   duplicate_of: fire.duplicateOf,

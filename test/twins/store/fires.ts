@@ -47,13 +47,15 @@ const prune = (tables: TableSet, { before, requestBytes }: Limits): number => {
 
 const shown = (tables: TableSet, fire: Fire): ShownFire => {
   const session = tables.sessions.get(fire.sessionId ?? "")?.record;
-  if (session === undefined) return { ...fire, outcome: null };
-  const { status, failure, stopReason, lastTurn, id } = session;
+  if (session === undefined) return { ...fire, outcome: null, sessionName: null, startedBy: null };
+  const { status, failure, stopReason, lastTurn, id, name, createdBy } = session;
   const turn = tables.conversations.get(id)?.conversation.turn.state ?? "idle";
   const failureCode = failure?.code ?? null;
   return {
     ...fire,
     outcome: runOutcome({ status, failureCode, stopReason, lastTurn, isAtWork: turn !== "idle" }),
+    sessionName: name,
+    startedBy: fire.kind === "manual" ? (tables.users.get(createdBy)?.name ?? null) : null,
   };
 };
 

@@ -260,6 +260,8 @@ export const fire = {
   delivery_id: "72d3162e-cc78-11e3-81ab-4c9367dc0958",
   session_id: SESSION,
   outcome: { state: "finished", code: null },
+  session_name: "Note each push",
+  started_by: null,
   attempts: 1,
   replay_of: null,
   duplicate_of: null,

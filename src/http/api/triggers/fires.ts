@@ -25,6 +25,12 @@ const FireWire = Schema.Struct({
     description:
       "What became of its session, with the code of a failure or the reason of a stop. Null: it started no session.",
   }),
+  session_name: nullable(Schema.String).annotate({
+    description: "The name of its session. Null: it started none, or nobody has named it.",
+  }),
+  started_by: nullable(Schema.String).annotate({
+    description: "The name of the person who ran it by hand. Null: nobody did, or it started no session.",
+  }),
   attempts: Schema.Finite,
   replay_of: nullable(Uuid).annotate({
     description:

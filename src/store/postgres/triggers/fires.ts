@@ -131,13 +131,17 @@ const ofStatus = (sql: SqlClient.SqlClient, projectId: string, status: string | 
     : sql`status = ${status}`;
 };
 
-/** A fire with what decides its outcome. */
-type ShownRow = Fire & { readonly session: RunSession | null };
-
-const shownOf = ({ session, ...fire }: ShownRow): ShownFire => {
-  const outcome = session === null ? null : runOutcome(session);
-  return { ...fire, outcome };
+/** A fire with its session: what decides its outcome, and names. */
+type ShownRow = Fire & {
+  readonly session: (RunSession & { readonly name: string | null; readonly startedBy: string | null }) | null;
 };
+
+const shownOf = ({ session, ...fire }: ShownRow): ShownFire => ({
+  ...fire,
+  outcome: session === null ? null : runOutcome(session),
+  sessionName: session?.name ?? null,
+  startedBy: session?.startedBy ?? null,
+});
 
 /** The fires that a statement selects, with their outcomes. Each session is found by its key. */
 const showing = (sql: SqlClient.SqlClient) =>
@@ -147,7 +151,8 @@ const showing = (sql: SqlClient.SqlClient) =>
         SELECT jsonb_build_object('status', status, 'failureCode', failure ->> 'code', 'stopReason', stop_reason,
           'lastTurn', last_turn, 'isAtWork', EXISTS (
             SELECT FROM conversations WHERE session_id = project_sessions.id AND turn_state <> 'idle'
-          ))
+          ), 'name', name, 'startedBy', CASE WHEN fire.kind = 'manual'
+            THEN (SELECT creator.name FROM users AS creator WHERE creator.id = created_by) END)
         FROM project_sessions WHERE id = fire."sessionId"
       ) AS session
       FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(isPlannedAnew ? plannedAnew : shared);
