@@ -1,10 +1,11 @@
 /**
  * The palette: one field that finds projects, sessions, triggers and actions, by keyboard alone. The service searches
- * the sessions by name and by the words of their messages. Everything else is few, and read when the palette opens.
+ * the sessions by name and by the words of their messages, and the conversation that is shown, as far back as it goes. Everything else is few, and read when the palette opens.
  */
 import { request } from "../api/client.ts";
 import { onClose, openDialog } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
+import { moment } from "../elements/format.ts";
 import { projectLink, sessionLink, sessionWord } from "../elements/parts.ts";
 import { sessionName } from "../projects/project.ts";
 
@@ -113,6 +114,22 @@ const readSessions = async (typed: string, names: Map<string, string>): Promise<
   }));
 };
 
+/** Messages of the session that is shown, newest first. The page of it may not have read them yet. */
+const readMessages = async (typed: string): Promise<Entry[]> => {
+  const [, pid = "", sid] = /^#\/projects\/([0-9a-f-]{36})\/sessions\/([0-9a-f-]{36})/.exec(location.hash) ?? [];
+  if (sid === undefined || typed === "") return [];
+  const { found } = await request("GET /v1/projects/:pid/sessions/:sid/conversation/search", {
+    params: { pid, sid },
+    query: { search: typed.slice(0, 200) },
+  });
+  return found.map(({ item_id: item, at, text }) => ({
+    label: text,
+    kind: "Message",
+    detail: `in this session · ${moment(at)}`,
+    go: `${projectLink(pid, `/sessions/${sid}`)}?item=${item}`,
+  }));
+};
+
 /** @param entries at most SHOWN of each kind */
 const bounded = (entries: Entry[]) => {
   const counts: Map<string, number> = new Map();
@@ -150,7 +167,8 @@ const follow = (target: string) => {
 class Palette {
   #places: Entry[] = [];
   #names: Map<string, string> = new Map();
-  #sessions: Entry[] = [];
+  /** What the service found. */
+  #searched: Entry[] = [];
   #found: Entry[] = [];
   #chosen = 0;
   /** Counts what was typed, so that a late answer to an earlier text is dropped. */
@@ -206,7 +224,7 @@ class Palette {
     // From now on, an answer to the earlier text is late.
     this.#asked += 1;
     this.#chosen = 0;
-    this.#sessions = [];
+    this.#searched = [];
     this.#show();
     clearTimeout(this.#typing);
     // eslint-disable-next-line no-restricted-globals -- the browser's timer
@@ -217,9 +235,10 @@ class Palette {
     this.#asked += 1;
     const asked = this.#asked;
     try {
-      const sessions = await readSessions(this.input.value.trim(), this.#names);
+      const typed = this.input.value.trim();
+      const found = await Promise.all([readMessages(typed), readSessions(typed, this.#names)]);
       if (asked !== this.#asked) return;
-      this.#sessions = sessions;
+      this.#searched = found.flat();
       this.#show();
     } catch (error) {
       if (asked === this.#asked)
@@ -232,7 +251,7 @@ class Palette {
     const places = this.#places.filter((entry) => typed === "" || fits(entry, typed));
     const chosen = this.#found[this.#chosen];
     this.#found = bounded(
-      [...places.filter(({ kind }) => kind !== "Action"), ...this.#sessions].concat(
+      [...places.filter(({ kind }) => kind !== "Action"), ...this.#searched].concat(
         places.filter(({ kind }) => kind === "Action"),
       ),
     );

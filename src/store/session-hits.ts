@@ -1,6 +1,6 @@
 /** What a search of sessions shows of the message, or the answer, that it found. Both adapters use it. */
 import { sentenceAround } from "../domain/conversation/search.ts";
-import type { ShownSession } from "./ports/sessions/sessions.ts";
+import type { SearchHit } from "./ports/sessions/conversations.ts";
 
 export interface FoundItem {
   readonly itemId: string;
@@ -9,7 +9,8 @@ export interface FoundItem {
   readonly text: string;
 }
 
-export const hitIn = (
-  { itemId, at, text }: FoundItem,
-  words: readonly string[],
-): NonNullable<ShownSession["hit"]> => ({ itemId, at, text: sentenceAround(text, words) });
+export const hitIn = ({ itemId, at, text }: FoundItem, words: readonly string[]): SearchHit => ({
+  itemId,
+  at,
+  text: sentenceAround(text, words),
+});

@@ -124,6 +124,26 @@ export const checkSessionRows = (check: Check): void => {
     );
 
     check(
+      "has a conversation whose messages are found by their words, newest first, at most as many as asked for",
+      Effect.gen(function* () {
+        const { world, sessionId, tell } = yield* scene;
+        const { search } = yield* Conversations;
+        const found = (words: string, limit = 9) =>
+          Effect.map(search(sessionId, { search: words, limit }), (hits) => hits.map(({ text }) => text));
+        const numbers = [1, 2, 3];
+        yield* tell(3, { items: numbers.map((rev) => says(`m${rev}`, rev, `Greeting ${rev}. Bye.`)) });
+        const other = yield* converse(world);
+        const { note } = yield* Conversations;
+        yield* note(other.sessionId, report(other.sandboxId, 1, { items: [says("m", 1, "Greeting 4.")] }));
+        expect(yield* found("greet")).toEqual(["Greeting 3.", "Greeting 2.", "Greeting 1."]);
+        expect(yield* found("greet", 2)).toEqual(["Greeting 3.", "Greeting 2."]);
+        expect(yield* found("bye 1")).toEqual(["Greeting 1."]);
+        expect(yield* found("porcupine")).toEqual([]);
+        expect(yield* found("%'")).toEqual([]);
+      }),
+    );
+
+    check(
       "has the request that the agent's turn waits for, until it waits no more",
       Effect.gen(function* () {
         const { tell, row } = yield* scene;

@@ -221,10 +221,13 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await placeIn(page, "m20")).toBeCloseTo(before, 0);
     // The reader does not go along with the first item in view that moves to the end.
     const view = await page.getByRole("log").boundingBox();
-    const tops = await page.locator(".items > [data-item]").evaluateAll((items) =>
-      items.map((one) => [one.getAttribute("data-item") ?? "", one.getBoundingClientRect().bottom] as const),
+    const items = await page.locator(".items > [data-item]").evaluateAll((all) =>
+      all.map((one) => ({
+        id: one.getAttribute("data-item") ?? "",
+        bottom: one.getBoundingClientRect().bottom,
+      })),
     );
-    const [[first], [next]] = tops.filter(([, bottom]) => bottom > (view?.y ?? 0)) as [[string], [string]];
+    const [first = "", next = ""] = items.flatMap(({ id, bottom }) => (bottom > (view?.y ?? 0) ? [id] : []));
     const seen = await placeIn(page, next);
     const moved = Number(first.slice(1));
     fake.say("item", sampleItem(first, { place: 100, ...text(`message ${moved} is later.`) }));

@@ -58,6 +58,18 @@ const pageOf = ({ items, turn, usage, held, seq }: FakeConversation, query: URLS
   };
 };
 
+/** The newest items whose text has the words. */
+const foundIn = ({ items }: FakeConversation, search: string): Json => ({
+  found: items
+    .toReversed()
+    .filter((item) => JSON.stringify(item["content"]).toLowerCase().includes(search.toLowerCase()))
+    .map((item) => ({
+      item_id: item["id"],
+      at: item["created_at"],
+      text: (item["content"] as readonly { readonly text: string }[])[0]?.text,
+    })),
+});
+
 const ATTACHMENT = /\/(?:sessions|projects)\/[^/]+\/attachments(?:\/([^/]+))?$/;
 
 /** Takes or gives an attached file. False: the request is about something else. */
@@ -150,6 +162,8 @@ export const makeConversations = (world: { conversation: FakeConversation; sessi
         if (fault === "lost") return response.destroy();
         return answerJson(done.status, done.answer);
       }
+      if (pathname.endsWith("/search"))
+        return answerJson(200, foundIn(world.conversation, searchParams.get("search") ?? ""));
       if (!pathname.endsWith("/events")) {
         reads += 1;
         const { broken } = world.conversation;

@@ -295,6 +295,21 @@ describe.skipIf(!hasChromium)(title, () => {
     ]);
   });
 
+  it("finds a message of its conversation that is not read yet, and goes there", async () => {
+    const conversation = conversationOf(
+      Array.from({ length: 450 }, (_, n) => sampleItem(`m${n}`, text(n === 40 ? "A porcupine." : `Step ${n}.`))),
+    );
+    const { page, visit } = await start({ ...world(), conversation });
+    await visit(SESSION);
+    await page.locator("[data-item=m449]").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: /^Search/ }).fill("porcupine");
+    await page.getByRole("option", { name: /^Message A porcupine\. in this session/ }).click();
+    const found = page.locator("[data-item=m40][data-marked]");
+    await found.waitFor();
+    await expect.poll(() => found.evaluate((one) => one.getBoundingClientRect().top)).toBeLessThan(800);
+  });
+
   it("shows older sessions on request", async () => {
     const all = world();
     const many = Array.from({ length: 120 }, (_, index) => ({

@@ -176,6 +176,10 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       target: inSession("/conversation"),
       answers: [200],
     },
+    "GET /v1/projects/:pid/sessions/:sid/conversation/search": {
+      target: inSession("/conversation/search?search=begin"),
+      answers: [200],
+    },
     // The item is a message, not a tool.
     "GET /v1/projects/:pid/sessions/:sid/items/:id/output": {
       target: inSession(`/items/${cast.sid}/output`),

@@ -7,6 +7,7 @@ import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 import { answering, opened, sessionFor } from "../steps/answers.ts";
+import { instant } from "../steps/wire.ts";
 import { conversationWire } from "../steps/sessions/conversation-wire.ts";
 import { ConversationGroup } from "../api/sessions/conversation.ts";
 import { Platform } from "../api/platform.ts";
@@ -20,6 +21,14 @@ const page = Effect.fnUntraced(function* (
     .page(sessionId, { before, limit })
     .pipe(Effect.catchTag("BadCursor", () => badRequest("before", "must be the cursor of an earlier page")));
   return found === null ? yield* notFound("session") : conversationWire(found);
+});
+
+/** How many messages a search shows. */
+const HITS = 20;
+
+const search = Effect.fnUntraced(function* (sessionId: string, words: string) {
+  const hits = yield* (yield* Conversations).search(sessionId, { search: words, limit: HITS });
+  return { found: hits.map(({ itemId, at, text: around }) => ({ item_id: itemId, at: instant(at), text: around })) };
 });
 
 /** The whole kept output of a tool. A short one is in its item alone. */
@@ -46,6 +55,13 @@ export const conversationHandlers = HttpApiBuilder.group(
         answering(
           Effect.gen(function* () {
             return yield* page((yield* sessionFor(yield* Caller, params)).id, query);
+          }),
+        ),
+      )
+      .handle("search", ({ params, query }) =>
+        answering(
+          Effect.gen(function* () {
+            return yield* search((yield* sessionFor(yield* Caller, params)).id, query.search ?? "");
           }),
         ),
       )

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isClosed, OUTPUT_KEPT_MAX } from "../../../src/domain/conversation/conversation.ts";
+import { hasWords, searchedText, searchWords } from "../../../src/domain/conversation/search.ts";
 import { storableText } from "../../../src/domain/text.ts";
 import {
   conversation as conversationMachine,
@@ -35,8 +36,10 @@ import {
   type Conversation,
   type ConversationPage,
   type Item,
+  type SearchHit,
   type ServiceNote,
 } from "../../../src/store/ports/sessions/conversations.ts";
+import { hitIn } from "../../../src/store/session-hits.ts";
 import { firstTransition } from "../../../src/machines/transition.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { addSpent } from "./project-usage.ts";
@@ -291,6 +294,15 @@ const pruneAttachments = (tables: TableSet, now: number): number => {
   return count;
 };
 
+/** What has the words, newest first. */
+export const searchHits = (row: ConversationRow | undefined, search: string): readonly SearchHit[] => {
+  const words = searchWords(search);
+  return [...(row?.items.values() ?? [])]
+    .toSorted((one, other) => other.place - one.place)
+    .filter((item) => hasWords(item, words))
+    .map((item) => hitIn({ itemId: item.id, at: item.createdAt, text: searchedText(item) ?? "" }, words));
+};
+
 export const layer = Layer.effect(
   Conversations,
   Effect.map(Tables, (tables) => {
@@ -316,6 +328,7 @@ export const layer = Layer.effect(
       close: (id, end) => Effect.sync(() => close(tables, id, end)),
       page: (id, { before, limit }) =>
         Effect.map(readItemPlace(before), (place) => page(rowOf(id), place, limit)),
+      search: (id, { search, limit }) => Effect.sync(() => searchHits(rowOf(id), search).slice(0, limit)),
       changedAfter: (id, seq, limit) =>
         Effect.sync(() => {
           const row = rowOf(id);

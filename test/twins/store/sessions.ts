@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { isSafe } from "../../../src/domain/save/saved.ts";
 import type { TurnRequest } from "../../../src/domain/conversation/row-texts.ts";
-import { hasWords, searchedText, searchWords } from "../../../src/domain/conversation/search.ts";
 import { isArchived } from "../../../src/domain/session/session-news.ts";
 import { asksAsleep, sessionActivity } from "../../../src/domain/session/session-activity.ts";
 import { includesRole, type ProjectRole } from "../../../src/domain/person/role.ts";
@@ -40,8 +39,8 @@ import {
   slotMove,
   unsavedNews,
 } from "../../../src/store/session-columns.ts";
-import { hitIn } from "../../../src/store/session-hits.ts";
 import { filterReach } from "../../../src/store/session-filters.ts";
+import { searchHits } from "./conversations.ts";
 import { makeActorMemory } from "./actor-memory.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type SessionRow, type TableSet } from "./tables.ts";
@@ -147,16 +146,8 @@ const isApprovable = (tables: TableSet, { id, projectId }: Session, filter: List
   filter.mayApprove === true && filter.approves(projectId) && pendingOf(tables, id) > 0;
 
 /** The newest message that has the words. */
-const hitOf = (tables: TableSet, sessionId: string, search: string): ShownSession["hit"] => {
-  const words = searchWords(search);
-  const items = [...(tables.conversations.get(sessionId)?.items.values() ?? [])];
-  const newest = items
-    .toSorted((one, other) => one.place - other.place)
-    .findLast((item) => hasWords(item, words));
-  return newest === undefined
-    ? null
-    : hitIn({ itemId: newest.id, at: newest.createdAt, text: searchedText(newest) ?? "" }, words);
-};
+const hitOf = (tables: TableSet, sessionId: string, search: string): ShownSession["hit"] =>
+  searchHits(tables.conversations.get(sessionId), search)[0] ?? null;
 
 /** Whether the filter wants the session. */
 const fits = (tables: TableSet, record: Session, filter: ListFilter): boolean => {

@@ -219,6 +219,12 @@ export const OPERATION_EXAMPLES: Examples = {
     summary: "Show a session's conversation: the newest items first, in pages.",
     response: conversation,
   },
+  "conversation.search": {
+    summary: "Find what people and the agent said in a session, by words.",
+    response: {
+      found: [{ item_id: message.id, at: message.created_at, text: "The checkout fails with an empty cart." }],
+    },
+  },
   "conversation.output": { summary: "Read the whole kept output of a tool.", response: "1 test failed\n" },
   "conversation.text": { summary: "Read the whole text of an item.", response: "The checkout works.\n" },
   "messages.post": {

@@ -15,7 +15,7 @@ import {
 } from "../../../domain/conversation/conversation.ts";
 import { Access, Authorized } from "../access.ts";
 import { NotFound } from "../errors.ts";
-import { Instant, pageQuery, sessionParams, Uuid } from "../schemas.ts";
+import { Instant, pageQuery, sessionParams, text, Uuid } from "../schemas.ts";
 
 const nullable = Schema.NullOr;
 
@@ -120,6 +120,23 @@ export class ConversationGroup extends HttpApiGroup.make("conversation")
       params: sessionParams,
       query: { before: pageQuery.cursor, limit: pageQuery.limit },
       success: ConversationWire,
+      error: NotFound,
+    }).annotate(Access, "read_project"),
+    HttpApiEndpoint.get("search", "/conversation/search", {
+      params: sessionParams,
+      query: {
+        search: Schema.optionalKey(
+          text(200).annotate({
+            description:
+              "Words whose beginnings are all in one message, or in one answer of a person to a request. Without any, nothing is found.",
+          }),
+        ),
+      },
+      success: Schema.Struct({
+        found: Schema.Array(Schema.Struct({ item_id: Uuid, at: Instant, text: Schema.String })).annotate({
+          description: "The newest 20, newest first, each with the sentence around the words.",
+        }),
+      }),
       error: NotFound,
     }).annotate(Access, "read_project"),
     HttpApiEndpoint.get("output", "/items/:id/output", {

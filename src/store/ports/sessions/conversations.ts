@@ -168,6 +168,13 @@ export interface ConversationPage {
   readonly requests: readonly Item[];
 }
 
+/** An item that a search found, with the sentence around the words. */
+export interface SearchHit {
+  readonly itemId: string;
+  readonly at: number;
+  readonly text: string;
+}
+
 export interface Attachment {
   readonly id: string;
   readonly name: string;
@@ -236,6 +243,11 @@ export class Conversations extends Context.Service<
       sessionId: string,
       request: { readonly before: string | null; readonly limit: number },
     ) => Stored<ConversationPage | null, BadCursor>;
+    /** The newest messages, and answers of people, in which the words of a search are. Newest first. */
+    readonly search: (
+      sessionId: string,
+      request: { readonly search: string; readonly limit: number },
+    ) => Stored<readonly SearchHit[]>;
     /**
      * The changes after a number, in order, at most `limit`. `seq`: up to which number they reach. `reset`: the number is
      * too old or unknown; the reader starts again with the newest page. Null if there is no conversation.

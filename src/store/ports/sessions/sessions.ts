@@ -5,7 +5,7 @@ import type { BadCursor } from "../errors.ts";
 import type { Memory, Stored, Unsettled } from "../journal.ts";
 import type { ProjectReader } from "../projects/projects.ts";
 import type { Page, PageRequest } from "../page.ts";
-import type { ConversationRowState } from "./conversations.ts";
+import type { ConversationRowState, SearchHit } from "./conversations.ts";
 import type { TurnRequest } from "../../../domain/conversation/row-texts.ts";
 import type { TurnNow } from "../../../domain/conversation/conversation.ts";
 import type { Failure } from "../../../domain/session/failure.ts";
@@ -116,7 +116,7 @@ export interface ShownSession extends Session {
   /** Until when the reader of a list has seen it. Null or absent: no reader is known. */
   readonly seenAt?: number | null;
   /** The newest message that a search found. Null or absent: its name has the words, or nothing was looked for. */
-  readonly hit?: { readonly itemId: string; readonly at: number; readonly text: string } | null;
+  readonly hit?: SearchHit | null;
 }
 
 /** The fields that admission inserts. Status, version and first command come from the session machine's start. */

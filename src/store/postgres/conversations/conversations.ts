@@ -54,6 +54,7 @@ import {
   writeMarked,
   type ConversationRow,
 } from "./rows.ts";
+import { searchIn } from "./search.ts";
 import { addAllWords } from "./wordless.ts";
 import { EventLog } from "../events/event-log.ts";
 import { addSpent } from "../projects/project-usage.ts";
@@ -233,7 +234,7 @@ const makeReads = Effect.gen(function* () {
       FROM conversations WHERE session_id = ${id}`;
     return row === undefined ? null : conversationChanges(readConversation(row), row.items, { seq, limit });
   }, stored("conversations.changedAfter"));
-  return { get, states, page, changedAfter };
+  return { get, states, page, changedAfter, ...searchIn(sql) };
 });
 
 /** Outputs and attachments. */

@@ -37,7 +37,7 @@ import { hitIn, type FoundItem } from "../../session-hits.ts";
 import { insertAudit } from "../audit.ts";
 import { makeActorMemory } from "../actor-memory.ts";
 import { Endings } from "../connection/endings.ts";
-import { answeredText } from "../conversations/rows.ts";
+import { FOUND_ITEM, wordsQuery } from "../conversations/search.ts";
 import { EventLog } from "../events/event-log.ts";
 import { noteFailure } from "../triggers/fires.ts";
 import {
@@ -193,19 +193,9 @@ const conditionsOf = (
 
 const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ at: createdAt, id });
 
-/**
- * A word as Postgres may have it: a database with the locale C folds ASCII letters alone. Words have letters and digits alone.
- */
-const spellings = (word: string): readonly string[] => {
-  const [first = ""] = word;
-  const all = new Set([word, first.toUpperCase() + word.slice(first.length), word.toUpperCase()]);
-  return [...all].map((spelling) => `'${spelling}':*`);
-};
-
 /** The newest message or answer of each session in which all words of a search are: see hasWords of the domain. */
 const foundIn = (sql: SqlClient.SqlClient, words: readonly string[]): Fragment => {
-  const query = words.map((word) => `(${spellings(word).join(" | ")})`).join(" & ");
-  const wanted = words.length === 0 ? sql`false` : sql`words @@ to_tsquery('simple', ${query})`;
+  const wanted = words.length === 0 ? sql`false` : sql`words @@ to_tsquery('simple', ${wordsQuery(words)})`;
   return sql`found AS MATERIALIZED (
     SELECT DISTINCT ON (session_id) session_id, id AS item_id FROM conversation_items
     WHERE words IS NOT NULL AND ${wanted}
@@ -214,9 +204,7 @@ const foundIn = (sql: SqlClient.SqlClient, words: readonly string[]): Fragment =
 };
 
 /** What of a row of `page` a search found. */
-const HIT = `(SELECT jsonb_build_object('itemId', item.id, 'at', item.record -> 'createdAt', 'text',
-    CASE item.kind WHEN 'request' THEN ${answeredText("item")} ELSE (
-      SELECT string_agg(part ->> 'text', '') FROM jsonb_array_elements(item.record -> 'content') AS part) END)
+const HIT = `(SELECT ${FOUND_ITEM}
   FROM found JOIN conversation_items AS item ON item.session_id = found.session_id AND item.id = found.item_id
   WHERE found.session_id = page.id) AS found`;
 
