@@ -27,6 +27,7 @@ const ACTIONS: Entry[] = [
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
   { label: "People", kind: "Action", detail: "Invite somebody", go: "#/people" },
   { label: "Models", kind: "Action", detail: "", go: "#/models" },
+  { label: "Limits of spend", kind: "Action", detail: "", go: "#/models?show=limits" },
   { label: "Audit", kind: "Action", detail: "Who did what", go: "#/audit" },
   { label: "Browsers", kind: "Action", detail: "", go: "#/browsers" },
   { label: "Sign in a program", kind: "Action", detail: "", go: "#/device" },

@@ -73,20 +73,24 @@ interface Shown {
 const Usage = ({ data: { used } }: { readonly data: Shown }) => {
   const days = byDay(used.days);
   const busiest = Math.max(...days.map(({ tokens }) => tokens));
+  const limits = knownRole() === null && (
+    <p className="after-heading">
+      <a href="#/models?show=limits">Limits of spend, and what each person spent</a>
+    </p>
+  );
   if (days.length === 0)
     return (
-      <Empty title="No model was used in the last 30 days.">
-        This page shows the tokens and the cost of the project's sessions, by day and model.
-      </Empty>
+      <>
+        {limits}
+        <Empty title="No model was used in the last 30 days.">
+          This page shows the tokens and the cost of the project's sessions, by day and model.
+        </Empty>
+      </>
     );
   return (
     <>
       <p className="quiet usage-sum">{`Last 30 days: ${usageText(used.total)}. Days are in UTC.`}</p>
-      {knownRole() === null && (
-        <p className="after-heading">
-          <a href="#/models">Limits of spend, and what each person spent</a>
-        </p>
-      )}
+      {limits}
       <ul className="rows">
         {days.map((day) => (
           <DayRow key={day.day} of={day} busiest={busiest} />

@@ -12,6 +12,7 @@ import { Form, SelectField } from "../ui/form.tsx";
 import { Detail, Row, Table } from "../ui/parts.tsx";
 import { AmountFields, amountIn, amountWords } from "./amount.tsx";
 import { Uncounted, type UncountedSession } from "./uncounted.tsx";
+import { useSought } from "./sought.ts";
 import { ACCOUNT, providersQuery, unpricedNames } from "./place.ts";
 
 type Spend = Answer<"GET /v1/spend">;
@@ -222,11 +223,12 @@ const SpentTables = ({ spent: all, people, projects, days }: Spend) => {
 
 export const Limits = () => {
   const { data } = useQuery(spendQuery);
+  const section = useSought("limits");
   if (data === undefined) return null;
   const { month, spent, days, limits } = data;
   return (
     <>
-      <section>
+      <section ref={section}>
         <h2 id="limits">Limits of spend</h2>
         <p className="quiet">
           {`Spent in ${month}: ${sumWords(spent)}. Money by the prices of models; calls of a model without a price count no dollars, and a limit in dollars refuses them. At 80\u00a0% a session says so, at 100\u00a0% its turn ends.`}

@@ -6,6 +6,7 @@ import { Act } from "../ui/act.tsx";
 import { Form, SelectField, TextField } from "../ui/form.tsx";
 import { Detail, Row } from "../ui/parts.tsx";
 import { ACCOUNT, type Provider, unpricedNames } from "./place.ts";
+import { useSought } from "./sought.ts";
 
 type Price = Provider["prices"][string];
 
@@ -96,6 +97,7 @@ const PriceRow = ({ priced, price }: { readonly priced: PricedModel; readonly pr
 };
 
 export const Prices = ({ providers }: { readonly providers: readonly Provider[] }) => {
+  const section = useSought("prices");
   const own = providers.flatMap((provider) =>
     Object.entries(provider.prices).map(([model, price]) => ({ provider, model, price })),
   );
@@ -112,7 +114,7 @@ export const Prices = ({ providers }: { readonly providers: readonly Provider[] 
   const without = unpricedNames(providers);
   if (options.length === 0 && own.length === 0) return null;
   return (
-    <section>
+    <section ref={section}>
       <h2>Prices</h2>
       <p className="quiet">
         {without.length === 0

@@ -310,6 +310,25 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => found.evaluate((one) => one.getBoundingClientRect().top)).toBeLessThan(800);
   });
 
+  it("leads from a project's usage, and by the palette, to the limits of spend in view", async () => {
+    const { page, visit } = await start(world());
+    const heading = page.getByRole("heading", { name: "Limits of spend" });
+    const top = () => heading.evaluate((one) => one.getBoundingClientRect().top);
+    await visit("#/models");
+    await heading.waitFor();
+    expect(await top()).toBeGreaterThan(800);
+    await visit(`${PROJECT}/usage`);
+    await page.getByRole("link", { name: /^Limits of spend/ }).click();
+    await heading.waitFor();
+    await expect.poll(top).toBeLessThan(200);
+    await visit(PROJECT);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: /^Search/ }).fill("limits of");
+    await page.getByRole("option", { name: /Limits of spend/ }).click();
+    await heading.waitFor();
+    await expect.poll(top).toBeLessThan(200);
+  });
+
   it("shows older sessions on request", async () => {
     const all = world();
     const many = Array.from({ length: 120 }, (_, index) => ({

@@ -26,8 +26,8 @@ export interface Cause {
 }
 
 const AGAIN: Remedy = { label: "Try again", does: "again" };
-/** Limits and prices. */
-const LIMITS = "#/models";
+const LIMITS = "#/models?show=limits";
+const PRICES = "#/models?show=prices";
 /** The managed gateway, as a provider of `provider/model`. */
 const GATEWAY = "managed";
 
@@ -113,7 +113,7 @@ const limitCause = (message: string): Cause => {
 const unpricedCause = (): Cause => {
   const actor = "The model has no known price, which a limit in dollars needs";
   return knownRole() === null
-    ? { actor, place: null, remedies: [{ label: "Set its price", link: LIMITS }, AGAIN] }
+    ? { actor, place: null, remedies: [{ label: "Set its price", link: PRICES }, AGAIN] }
     : { actor, place: "An owner of the account can set its price.", remedies: [AGAIN] };
 };
 

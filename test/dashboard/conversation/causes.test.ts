@@ -90,11 +90,11 @@ it("leads to the limit that is reached, and to the price that is missing", async
   await learnRole(undefined, ownerOf(true));
   const month = limitReached({ ...LIMIT, scope: "account" });
   expect(causeWith("spend_limit", month).remedies).toEqual([
-    { label: "Raise the limit", link: "#/models" },
+    { label: "Raise the limit", link: "#/models?show=limits" },
     AGAIN,
   ]);
   expect(causeWith("model_without_price", "No.").remedies).toEqual([
-    { label: "Set its price", link: "#/models" },
+    { label: "Set its price", link: "#/models?show=prices" },
     AGAIN,
   ]);
   await readAs("read", "viewer");
