@@ -10,7 +10,15 @@ import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Badge, Callout, Facts, IdEnd, Prose, Time } from "../ui/parts.tsx";
 import { imaginedRequest, openPreview } from "./preview.tsx";
-import { failureReason, isReasonCode, resultWord, runInstant, runReason, runResult, runStart } from "./words.ts";
+import {
+  failureReason,
+  isReasonCode,
+  resultWord,
+  runInstant,
+  runReason,
+  runResult,
+  runStart,
+} from "./words.ts";
 
 type Detail = Answer<"GET /v1/projects/:pid/fires/:id">;
 type Stored = NonNullable<Detail["request"]>;
@@ -121,9 +129,7 @@ const Details = ({ pid, run }: Known) => (
       [
         "Session",
         run.session_id !== null && (
-          <a href={projectLink(pid, `/sessions/${run.session_id}`)}>
-            {run.session_name ?? "its session"}
-          </a>
+          <a href={projectLink(pid, `/sessions/${run.session_id}`)}>{run.session_name ?? "its session"}</a>
         ),
       ],
       [

@@ -129,17 +129,13 @@ const RunRow = ({ pid, run, names }: OfRun) => {
             <Time at={at} />
           </span>
           {run.session_id !== null && (
-            <a href={projectLink(pid, `/sessions/${run.session_id}`)}>
-              {run.session_name ?? "its session"}
-            </a>
+            <a href={projectLink(pid, `/sessions/${run.session_id}`)}>{run.session_name ?? "its session"}</a>
           )}
         </>
       }
     >
       {outcome?.state === "failed" && outcome.code !== null && (
-        <span className="reason">
-          {`The session failed: ${failureReason(outcome.code)}.`}
-        </span>
+        <span className="reason">{`The session failed: ${failureReason(outcome.code)}.`}</span>
       )}
       {reason !== null && (
         <span className={status === "failed" ? "reason" : "quiet"}>

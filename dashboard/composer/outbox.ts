@@ -9,7 +9,7 @@
  *     does not wait for them.
  *  O5 While the service is away, a message waits until somebody cancels it. It is tried again when the page hears from the
  *     service, when the page is opened again, and after pauses, because a stream may stay open beside calls that fail.
- *  O6 What another person wrote in this tab is not sent by itself.
+ *  O6 A text that another person wrote in this tab is not sent by itself.
  */
 import { ApiError, post } from "../api/api.ts";
 import { now } from "../elements/format.ts";

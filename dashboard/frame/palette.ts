@@ -117,7 +117,8 @@ const readSessions = async (typed: string, names: Map<string, string>): Promise<
 
 /** Messages of the session that is shown, newest first. The page of it may not have read them yet. */
 const readMessages = async (typed: string): Promise<Entry[]> => {
-  const [, pid = "", sid] = /^#\/projects\/([0-9a-f-]{36})\/sessions\/([0-9a-f-]{36})/.exec(location.hash) ?? [];
+  const [, pid = "", sid] =
+    /^#\/projects\/([0-9a-f-]{36})\/sessions\/([0-9a-f-]{36})/.exec(location.hash) ?? [];
   if (sid === undefined || typed === "") return [];
   const { found } = await request("GET /v1/projects/:pid/sessions/:sid/conversation/search", {
     params: { pid, sid },

@@ -1,8 +1,10 @@
 /** What the agent said of its work: the description of a change request begins with it. */
 import { isOpen, textOf } from "../../src/domain/conversation/growing.ts";
 import { cutText } from "../../src/domain/text.ts";
+import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
-import type { Item } from "../wire.d.ts";
+
+type Item = Answer<"GET /v1/projects/:pid/sessions/:sid/conversation">["items"][number];
 
 /** As long as a description may be, in UTF-16 code units. */
 const SUMMARY_MAX = 64 * 1024;

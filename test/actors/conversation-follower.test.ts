@@ -19,6 +19,12 @@ const turn = (state: "idle" | "running", rev: number): ConversationReport => ({
   ended: 0,
   rev,
 });
+const titled = (title: string, rev: number): ConversationReport => ({
+  type: "turn",
+  turn: { state: "idle", waiting_for: null, title },
+  ended: 0,
+  rev,
+});
 const delta = (native_id: string, offset: number, text: string): ConversationReport => ({
   type: "delta",
   delta: { native_id, offset, text },
@@ -100,12 +106,6 @@ describe("a running sandbox's conversation", () => {
   it.effect("names the session with the agent's own title, and leaves a person's name as it is", () =>
     Effect.gen(function* () {
       const mayGoOn = yield* Deferred.make<void>();
-      const titled = (title: string, rev: number): ConversationReport => ({
-        type: "turn",
-        turn: { state: "idle", waiting_for: null, title },
-        ended: 0,
-        rev,
-      });
       const last = Stream.fromEffect(
         Effect.as(Deferred.await(mayGoOn), [titled("Greet everybody", 2), item(nativeItem("last", 3))]),
       );

@@ -69,6 +69,7 @@ describe("the conversation of a session", () => {
     error: null,
     created_at: AT,
   });
+  const at = (id: string, place: number, seq = place) => ({ ...itemOf(seq, `said ${id}`), id, place });
   const deleted = { error: "Session not found.", code: "not_found" };
   let streams: readonly string[] = [];
   /** Sends the streams one after the other. Then the session is deleted. */
@@ -137,7 +138,6 @@ describe("the conversation of a session", () => {
   });
 
   it("prints no line of a pipe twice, and says of an item that moved where it belongs", async () => {
-    const at = (id: string, place: number, seq = place) => ({ ...itemOf(seq, `said ${id}`), id, place });
     const items = [at("a", 3), at("a", 3, 4), at("b", 5), at("a", 6)];
     streams = [items.map((item) => sent(item.seq, "item", item)).join("")];
     serve();

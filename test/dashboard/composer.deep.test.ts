@@ -107,7 +107,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await fake.down();
     await area.fill("A long text.");
     await area.press("Enter");
-    const [kept, cancelled] = ["A long text.", "Another text."].map((hasText) => queue.locator("li", { hasText }));
+    const [kept, cancelled] = ["A long text.", "Another text."].map((hasText) =>
+      queue.locator("li", { hasText }),
+    );
     await kept?.getByText("Waits for the service.").waitFor();
     await area.fill("Another text.");
     await area.press("Enter");

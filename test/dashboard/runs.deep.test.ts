@@ -56,13 +56,7 @@ describe.skipIf(!hasChromium)(title, () => {
       ],
       REFUSED_SIGNATURE,
       REFUSED_SLUG,
-      [
-        "Note each push",
-        "by a webhook",
-        "started",
-        "1 min ago",
-        "Note the first push",
-      ],
+      ["Note each push", "by a webhook", "started", "1 min ago", "Note the first push"],
       [
         "Note each push",
         "replay of an earlier run",
@@ -143,7 +137,11 @@ describe.skipIf(!hasChromium)(title, () => {
       .first()
       .waitFor();
     await expect.poll(() => page.locator(".row .badge").allInnerTexts()).toEqual(["failed", "failed"]);
-    await page.locator(".row", { hasText: "The session failed: the repository could not be cloned." }).getByRole("link").first().click();
+    await page
+      .locator(".row", { hasText: "The session failed: the repository could not be cloned." })
+      .getByRole("link")
+      .first()
+      .click();
     await page.getByRole("heading", { name: "on-push failed" }).waitFor();
     await page.getByText("Failed with").waitFor();
   });
@@ -183,7 +181,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.evaluate('Object.defineProperty(document, "visibilityState", { value: "hidden" })');
     const kinds = ["queued", "fired", "failed", "skipped", "expired", "cancelled", "duplicate"];
     for (const [index, event] of ["trigger.fired", ...kinds.map((kind) => `fire.${kind}`)].entries()) {
-      fake.world.fires = [{ ...fake.world.fires[0], session_id: SESSION_ID, session_name: `event-${String(index)}-` }];
+      fake.world.fires = [
+        { ...fake.world.fires[0], session_id: SESSION_ID, session_name: `event-${String(index)}-` },
+      ];
       fake.emit(event);
       await page.getByText(`event-${String(index)}-`).waitFor();
     }

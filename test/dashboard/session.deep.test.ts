@@ -36,9 +36,9 @@ describe.skipIf(!hasChromium)(title, () => {
       "Sandbox live",
       "Running",
     ]);
-    const text = await page.locator("main").innerText();
-    expect(text).toContain(SESSION_ID);
-    expect(text).toContain("node-1");
+    const words = await page.locator("main").innerText();
+    expect(words).toContain(SESSION_ID);
+    expect(words).toContain("node-1");
     await expect.poll(() => page.title()).toBe("(1) Needs you · on-push · Platform");
     const link = page.getByRole("link", { name: /^run …/ });
     expect(await link.getAttribute("href")).toBe(`${PROJECT}/fires/${FIRED_ID}`);
@@ -107,9 +107,9 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`${PROJECT}/sessions/${String(all.sessions[1]?.["id"])}`);
     await page.getByText("The repository could not be cloned.").waitFor();
     await page.getByText("No logs yet.").waitFor();
-    const text = await page.locator("main").innerText();
-    expect(text).toContain("couldn't find remote ref");
-    expect(text).toContain("No logs yet.");
+    const words = await page.locator("main").innerText();
+    expect(words).toContain("couldn't find remote ref");
+    expect(words).toContain("No logs yet.");
   });
 
   it("says that its last turn failed and why, in the details and in the list, until the next turn begins", async () => {
@@ -297,7 +297,9 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("finds a message of its conversation that is not read yet, and goes there", async () => {
     const conversation = conversationOf(
-      Array.from({ length: 450 }, (_, n) => sampleItem(`m${n}`, text(n === 40 ? "A porcupine." : `Step ${n}.`))),
+      Array.from({ length: 450 }, (_, n) =>
+        sampleItem(`m${n}`, text(n === 40 ? "A porcupine." : `Step ${n}.`)),
+      ),
     );
     const { page, visit } = await start({ ...world(), conversation });
     await visit(SESSION);

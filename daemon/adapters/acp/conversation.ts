@@ -189,7 +189,8 @@ export class AcpConversation {
     else if (update.sessionUpdate === "tool_call") this.#tool(update, true);
     else if (update.sessionUpdate === "tool_call_update") this.#tool(update, false);
     else if (update.sessionUpdate === "plan") this.#plan(update.entries);
-    else if (update.sessionUpdate === "session_info_update" && update.title) this.#observer.titled(update.title);
+    else if (update.sessionUpdate === "session_info_update" && update.title)
+      this.#observer.titled(update.title);
   }
 
   /** A permission is asked for this call. It is shown, if the agent has not told it before. */

@@ -60,7 +60,9 @@ const SentState = ({ foot, sent }: { readonly foot: Foot; readonly sent: Sent })
   return (
     <>
       {problem === null ? (
-        <span role="status" title={absence ?? undefined}>{"Waits for the service. "}</span>
+        <span role="status" title={absence ?? undefined}>
+          {"Waits for the service. "}
+        </span>
       ) : (
         <span className="refusal" role="alert">{`Not sent. ${problem} `}</span>
       )}

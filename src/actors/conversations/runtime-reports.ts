@@ -2,7 +2,7 @@
  * Tells a conversation's actor what the runtime of one sandbox does. Of several reports that wait, the actor gets the
  * newest. The first report after a start repeats the present state, so nothing is lost with a message.
  *
- * The runtime's title names a session that nobody has named: a person's name, or a trigger's, stays.
+ * The runtime's title names a session without a name. The name of a person or a trigger stays.
  *
  * A request without an answer is declined when its time is over. Until then the sandbox and its agent wait.
  */
@@ -92,6 +92,19 @@ class OpenRequests {
   }
 }
 
+/** @returns a function that names the session with the title that the runtime has now */
+const entitling = ({ entitle }: Sessions["Service"], sessionId: string) => {
+  let titled: string | undefined;
+  return Effect.fnUntraced(function* (turn: TurnNow | null) {
+    if (turn?.title === undefined || turn.title === titled) return;
+    titled = turn.title;
+    const name = rowText(storableText(turn.title));
+    if (name === "") return;
+    const now = yield* Clock.currentTimeMillis;
+    yield* waitOutOutage("conversation", entitle(sessionId, name, now));
+  });
+};
+
 /** @returns a function that takes news of one sandbox, in order. It tells the actor while its scope lives. */
 export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: RequestOptions) {
   const conversations = yield* Conversations;
@@ -137,19 +150,11 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
       }
     });
     yield* readRequests;
+    const entitle = entitling(sessions, sessionId);
 
     const waiting = yield* Queue.sliding<RuntimeReported>(1);
     const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
     yield* Effect.forkIn(Effect.forever(next), scope);
-
-    let titled: string | undefined;
-    const entitle = Effect.fnUntraced(function* (title: string) {
-      titled = title;
-      const name = rowText(storableText(title));
-      if (name === "") return;
-      const now = yield* Clock.currentTimeMillis;
-      yield* waitOutOutage("conversation", sessions.entitle(sessionId, name, now));
-    });
 
     let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;
     let last: Omit<RuntimeReported, "seq"> | null = null;
@@ -162,7 +167,7 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
           expire(change.item.id, requestTtlMs);
       }
       if (isMissed(news)) yield* readRequests;
-      if (turn?.title !== undefined && turn.title !== titled) yield* entitle(turn.title);
+      yield* entitle(turn);
       if (turn !== null && ended !== null) state = { ended, isWorking: isTurnOpen(turn) };
       if (state === null) return;
       const type = "runtime.reported" as const;

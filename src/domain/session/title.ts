@@ -1,4 +1,4 @@
-/** What a session is called that nobody has named, neither a person nor a trigger nor its agent's runtime. */
+/** Titles of sessions without a name of a person, of a trigger or of the agent's runtime. */
 import { firstSentence } from "../conversation/row-texts.ts";
 
 /** In code points. */

@@ -28,7 +28,9 @@ const HITS = 20;
 
 const search = Effect.fnUntraced(function* (sessionId: string, words: string) {
   const hits = yield* (yield* Conversations).search(sessionId, { search: words, limit: HITS });
-  return { found: hits.map(({ itemId, at, text: around }) => ({ item_id: itemId, at: instant(at), text: around })) };
+  return {
+    found: hits.map(({ itemId, at, text: around }) => ({ item_id: itemId, at: instant(at), text: around })),
+  };
 });
 
 /** The whole kept output of a tool. A short one is in its item alone. */

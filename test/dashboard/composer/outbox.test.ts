@@ -6,28 +6,32 @@ const PATH = "/v1/projects/p/sessions/s";
 const HOUR_MS = 3_600_000;
 const said = (text: string): Message => ({ text, delivery: "queue" });
 
+const begin = (me = "Mona") => {
+  const refused: string[] = [];
+  const outbox = new Outbox(PATH, me, {
+    changed: () => {},
+    taken: () => {},
+    refused: (message) => refused.push(message.text),
+  });
+  const states = () => outbox.sent.map(({ message, problem }) => [message.text, problem ?? outbox.absence]);
+  return { outbox, refused, states };
+};
+
+const TAKEN = { status: 201, body: { message: {} } };
+
+type Answer = { status: number; body: unknown } | null;
+
 describe("messages on their way", () => {
   const stored = new Map<string, string>();
-  /** What the service says to each call. Null: nothing. */
-  let answer: () => { status: number; body: unknown } | null = () => null;
+  /** The service's answer to each call. Null: it is away. */
+  let answer: Answer = null;
   let calls: { id: string; text: string }[] = [];
-
-  const begin = (me = "Mona") => {
-    const refused: string[] = [];
-    const outbox = new Outbox(PATH, me, {
-      changed: () => {},
-      taken: () => {},
-      refused: (message) => refused.push(message.text),
-    });
-    const states = () => outbox.sent.map(({ message, problem }) => [message.text, problem ?? outbox.absence]);
-    return { outbox, refused, states };
-  };
 
   beforeEach(() => {
     vi.useFakeTimers();
     stored.clear();
     calls = [];
-    answer = () => null;
+    answer = null;
     const storage = {
       getItem: (name: string) => stored.get(name) ?? null,
       setItem: (name: string, value: string) => stored.set(name, value),
@@ -37,9 +41,8 @@ describe("messages on their way", () => {
     vi.stubGlobal("localStorage", storage);
     vi.stubGlobal("fetch", async (_path: string, { body }: { body: string }) => {
       calls.push(JSON.parse(body));
-      const now = answer();
-      if (now === null) throw new TypeError("Failed to fetch");
-      return new Response(JSON.stringify(now.body), { status: now.status });
+      if (answer === null) throw new TypeError("Failed to fetch");
+      return new Response(JSON.stringify(answer.body), { status: answer.status });
     });
   });
   afterEach(() => {
@@ -48,7 +51,6 @@ describe("messages on their way", () => {
   });
 
   const unsent = () => [...stored.keys()].filter((name) => name.includes("unsent"));
-  const takes = () => ({ status: 201, body: { message: {} } });
 
   it("wait for a service that is away, for hours, and leave once when the page hears from it", async () => {
     const { outbox, states } = begin();
@@ -60,7 +62,7 @@ describe("messages on their way", () => {
       ["Second.", "The service does not respond."],
     ]);
     calls = [];
-    answer = takes;
+    answer = TAKEN;
     outbox.heard();
     await vi.advanceTimersByTimeAsync(0);
     expect(calls.map(({ text }) => text)).toEqual(["First.", "Second."]);
@@ -69,12 +71,12 @@ describe("messages on their way", () => {
   });
 
   it("leave by themselves if the stream stayed open beside a call that failed", async () => {
-    answer = () => ({ status: 503, body: { code: "busy", error: "Busy." } });
+    answer = { status: 503, body: { code: "busy", error: "Busy." } };
     const { outbox, states } = begin();
     outbox.send(said("First."));
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(states()).toEqual([["First.", "Busy."]]);
-    answer = takes;
+    answer = TAKEN;
     await vi.advanceTimersByTimeAsync(60_000);
     expect(states()).toEqual([]);
   });
@@ -86,7 +88,7 @@ describe("messages on their way", () => {
     before.outbox.end();
     const [{ id } = { id: "" }] = calls;
     calls = [];
-    answer = takes;
+    answer = TAKEN;
     const after = begin();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(calls).toEqual([expect.objectContaining({ id, text: "First." })]);
@@ -101,19 +103,19 @@ describe("messages on their way", () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(outbox.takeBack(id)).toMatchObject({ text: "First." });
     calls = [];
-    answer = takes;
+    answer = TAKEN;
     outbox.heard();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect([calls, unsent()]).toEqual([[], []]);
   });
 
   it("stop after four failures of a service that answers, and are sent again on demand", async () => {
-    answer = () => ({ status: 500, body: { code: "internal", error: "Broken." } });
+    answer = { status: 500, body: { code: "internal", error: "Broken." } };
     const { outbox, states } = begin();
     outbox.send(said("First."));
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect([calls.length, states()]).toEqual([4, [["First.", "Broken."]]]);
-    answer = takes;
+    answer = TAKEN;
     outbox.again(outbox.sent[0]?.id ?? "");
     await vi.advanceTimersByTimeAsync(0);
     expect([new Set(calls.map(({ id }) => id)).size, states()]).toEqual([1, []]);
@@ -123,7 +125,7 @@ describe("messages on their way", () => {
     const { outbox, refused, states } = begin();
     outbox.send(said("First."));
     await vi.advanceTimersByTimeAsync(60_000);
-    answer = () => ({ status: 429, body: { code: "queue_full", error: "20 wait." } });
+    answer = { status: 429, body: { code: "queue_full", error: "20 wait." } };
     outbox.heard();
     await vi.advanceTimersByTimeAsync(0);
     expect([refused, states(), unsent()]).toEqual([["First."], [], []]);
@@ -135,7 +137,7 @@ describe("messages on their way", () => {
     await vi.advanceTimersByTimeAsync(60_000);
     mona.outbox.end();
     calls = [];
-    answer = takes;
+    answer = TAKEN;
     const { states } = begin("Otto");
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect([calls, states()]).toEqual([[], [["First.", "Another person wrote this in this tab."]]]);

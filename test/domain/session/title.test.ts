@@ -1,4 +1,4 @@
-/** What a session without a name is called. */
+/** The titles of sessions without a name. */
 import { describe, expect, it } from "vitest";
 import { promptTitle } from "../../../src/domain/session/title.ts";
 

@@ -294,7 +294,7 @@ const pruneAttachments = (tables: TableSet, now: number): number => {
   return count;
 };
 
-/** What has the words, newest first. */
+/** Items that have the words, newest first. */
 export const searchHits = (row: ConversationRow | undefined, search: string): readonly SearchHit[] => {
   const words = searchWords(search);
   return [...(row?.items.values() ?? [])]

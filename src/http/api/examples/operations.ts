@@ -222,7 +222,9 @@ export const OPERATION_EXAMPLES: Examples = {
   "conversation.search": {
     summary: "Find what people and the agent said in a session, by words.",
     response: {
-      found: [{ item_id: message.id, at: message.created_at, text: "The checkout fails with an empty cart." }],
+      found: [
+        { item_id: message.id, at: message.created_at, text: "The checkout fails with an empty cart." },
+      ],
     },
   },
   "conversation.output": { summary: "Read the whole kept output of a tool.", response: "1 test failed\n" },

@@ -60,7 +60,7 @@ export const SessionWire = Schema.Struct({
   branch_name: Uuid,
   name: nullable(Schema.String).annotate({
     description:
-      "A person or a trigger gave it, or else the agent's runtime, as its own title of the conversation. Null: nobody has yet.",
+      "A person or a trigger gave it, or else the agent's runtime, as its own title of the conversation. Null: it has no name yet.",
   }),
   agent_name: Schema.String,
   agent_model: nullable(Schema.String),

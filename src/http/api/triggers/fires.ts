@@ -26,10 +26,10 @@ const FireWire = Schema.Struct({
       "What became of its session, with the code of a failure or the reason of a stop. Null: it started no session.",
   }),
   session_name: nullable(Schema.String).annotate({
-    description: "The name of its session. Null: it started none, or nobody has named it.",
+    description: "The name of its session. Null: it started none, or that has no name.",
   }),
   started_by: nullable(Schema.String).annotate({
-    description: "The name of the person who ran it by hand. Null: nobody did, or it started no session.",
+    description: "The name of the person who ran it by hand. Null: another cause, or it started no session.",
   }),
   attempts: Schema.Finite,
   replay_of: nullable(Uuid).annotate({

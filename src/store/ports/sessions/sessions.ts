@@ -245,7 +245,7 @@ export class Sessions extends Context.Service<
         readonly now: number;
       },
     ) => Stored<Session | null>;
-    /** Names a session that nobody has named, with the event `session.updated`. A name stays, whoever gave it. */
+    /** Names a session without a name, with the event `session.updated`. A name that it has stays. */
     readonly entitle: (id: string, title: string, now: number) => Stored<void>;
     /** Notes that a person has seen the session up to an instant. An earlier one changes nothing. */
     readonly see: (id: string, by: { readonly userId: string; readonly at: number }) => Stored<void>;

@@ -42,9 +42,9 @@ export interface Fire {
 export interface ShownFire extends Fire {
   /** Null: it started no session. */
   readonly outcome: RunOutcome | null;
-  /** The session's. Null: it started none, or nobody has named it. */
+  /** The session's. Null: it started none, or that has no name. */
   readonly sessionName: string | null;
-  /** The name of the person who ran it by hand. Null: nobody did, or it started no session. */
+  /** The name of the person who ran it by hand. Null: another cause, or it started no session. */
   readonly startedBy: string | null;
 }
 

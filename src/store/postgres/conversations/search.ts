@@ -25,9 +25,7 @@ export const FOUND_ITEM = `jsonb_build_object('itemId', item.id, 'at', item.reco
     CASE item.kind WHEN 'request' THEN ${answeredText("item")} ELSE (
       SELECT string_agg(part ->> 'text', '') FROM jsonb_array_elements(item.record -> 'content') AS part) END)`;
 
-export const searchIn = (
-  sql: SqlClient.SqlClient,
-): Pick<(typeof Conversations)["Service"], "search"> => ({
+export const searchIn = (sql: SqlClient.SqlClient): Pick<(typeof Conversations)["Service"], "search"> => ({
   search: (id, { search, limit }) => {
     const words = searchWords(search);
     if (words.length === 0) return Effect.succeed([]);
