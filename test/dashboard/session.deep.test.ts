@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)(title, () => {
       fake.emit("session.turn");
       await state.getByText(String(word)).waitFor();
     }
-    await expect.poll(() => page.title()).toBe("(1) Needs you · on-push · Platform");
+    await expect.poll(() => page.title()).toBe("(2) Needs you · on-push · Platform");
   });
 
   it("is not asked for ports and waiting calls by a reader who may not use them", async () => {
