@@ -34,7 +34,7 @@ export const searchIn = (sql: SqlClient.SqlClient): Pick<(typeof Conversations)[
       WHERE session_id = ${id} AND words IS NOT NULL AND words @@ to_tsquery('simple', ${wordsQuery(words)})
       ORDER BY place DESC LIMIT ${limit}`.pipe(
       Effect.map((rows) => rows.map(({ found }) => hitIn(found, words))),
-      stored("conversations.search"),
+      stored("search.inConversation"),
     );
   },
 });
