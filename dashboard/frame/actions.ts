@@ -3,7 +3,6 @@ import { post, remove, signOut } from "../api/api.ts";
 import { allowNotifications, stopNotifications } from "../live/attention.ts";
 import { ask, askFor, SECRET_LINES } from "./dialog.ts";
 import { h } from "../elements/dom.ts";
-import { unfoldHeader } from "./header.ts";
 import { moment } from "../elements/format.ts";
 import { showShortcuts } from "./keys.ts";
 import { readSummary } from "../sessions/summary.ts";
@@ -203,7 +202,6 @@ export const ACTIONS: Record<string, Action> = {
     page.refresh();
   },
   palette: () => openPalette(),
-  "unfold-header": () => unfoldHeader(),
   shortcuts: () => showShortcuts(),
   "allow-notifications": async (_input, page) => {
     await allowNotifications();

@@ -9,7 +9,7 @@ import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from 
 import { seeFinished } from "../live/finished.ts";
 import { askingAgain, closeDialog } from "./dialog.ts";
 import { h, morph } from "../elements/dom.ts";
-import { accountView, seeSignedIn, unfoldHeader } from "./header.ts";
+import { drawHeader } from "./header.ts";
 import { forgetKept, forgetRecent, keepRecent, recentData } from "./kept.ts";
 import { followKeys } from "./keys.ts";
 import { followMenus } from "./menus.ts";
@@ -89,8 +89,7 @@ const isSeen = ({ page }: Visit) => signedIn || page.isOpen === true;
 
 const draw = () => {
   const { page, data, error } = visit;
-  morph(region("account"), signedIn && me !== null ? accountView(me, live, waiting) : []);
-  seeSignedIn(signedIn);
+  drawHeader(signedIn, me, live, waiting);
   if (!isSeen(visit)) {
     document.title = `Sign in · ${installation()}`;
     morph(region("main"), signInView(refusal));
@@ -253,7 +252,6 @@ const navigate = () => {
   visit = visitOf(location.hash);
   dismissNotice();
   closeDialog();
-  unfoldHeader(false);
   if (former.data !== null && former.page === visit.page && `${former.params}` === `${visit.params}`) {
     // The same page with another filter: it stays as it is until the answer arrives.
     visit.data ??= former.data;

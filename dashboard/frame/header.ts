@@ -1,28 +1,41 @@
-/** The bar above every page: how the account stands, and on a phone the menu that has the rest. */
-import { h } from "../elements/dom.ts";
+/**
+ * The bar above every page, in one line at every width: the places, what needs the reader, and a menu with the rest. What a narrow window has
+ * no room for is in the menu: each link is in both, and style.css shows one of the two.
+ */
+import { h, morph } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
 import type { Me } from "../wire.d.ts";
 
-/** Pages of the account, for owners. */
-const OWNERS = [
-  ["people", "People"],
-  ["models", "Models"],
-  ["audit", "Audit"],
-] as const;
+type Linked = readonly [hash: string, label: string, title?: string];
 
-/** The header's text about the account. @param asking how much waits for the reader */
-export const accountView = ({ user, account }: Me, live: boolean | null, asking: number) => [
-  asking > 0 &&
-    h(
-      "a",
-      { class: "asks", href: "#/", "data-key": "asks" },
-      asking === 1 ? "1 needs you" : `${asking} need you`,
-    ),
-  live !== null &&
-    h("span", { class: "live", "data-live": String(live) }, h("span", {}, live ? "live" : "reconnecting")),
+const PLACES: readonly Linked[] = [
+  ["#/", "Sessions"],
+  ["#/projects", "Projects"],
+];
+
+/** Pages of the account, for owners. */
+const OWNERS: readonly Linked[] = [
+  ["#/people", "People"],
+  ["#/models", "Models"],
+  ["#/audit", "Audit"],
+];
+
+const OPERATOR: Linked = [
+  "#/operator",
+  "Operator",
+  "For who runs this service: its nodes, settings and checks",
+];
+
+/** @param name the class: which widths show it */
+const links = (of: readonly Linked[], name: string) =>
+  of.map(([href, label, title]) =>
+    h("a", { class: name, href, title, "data-key": `${name} ${label}` }, label),
+  );
+
+const usage = ({ account }: Me) =>
   h(
     "span",
-    { class: "usage folds" },
+    { class: "usage" },
     h("meter", {
       min: 0,
       max: account.session_cap,
@@ -40,35 +53,70 @@ export const accountView = ({ user, account }: Me, live: boolean | null, asking:
         `${account.queued_fires} queued`,
       ),
     ),
-  ),
-  ...(user.role === "owner" ? OWNERS : []).map(([name, label]) =>
-    h("a", { class: "folds", href: `#/${name}`, "data-key": name }, label),
-  ),
-  account.operator === true &&
+  );
+
+const guide = () => h("a", { href: "/docs/guide", "data-key": "guide" }, "Guide");
+
+/** @param rights pages that not everybody may see */
+const menu = (me: Me, rights: readonly Linked[]) =>
+  h(
+    "details",
+    { class: "menu", "data-key": "menu" },
     h(
-      "a",
-      {
-        class: "folds",
-        href: "#/operator",
-        "data-key": "operator",
-        title: "For who runs this service: its nodes, settings and checks",
-      },
-      "Operator",
+      "summary",
+      {},
+      h("span", { class: "if-wide who", title: me.user.name }, me.user.name),
+      h("span", { class: "if-folded" }, "Menu"),
     ),
-  h("a", { class: "who folds", href: "#/account" }, user.name),
-  h("button", { type: "button", class: "plain folds", "data-action": "sign-out" }, "Sign out"),
-];
+    h(
+      "div",
+      { class: "menu-items" },
+      ...links(PLACES, "if-narrow"),
+      h(
+        "button",
+        { type: "button", class: "if-least", "data-action": "palette", "data-key": "search" },
+        "Search",
+      ),
+      ...links(rights, "if-folded"),
+      usage(me),
+      h("a", { href: "#/account", "data-key": "own" }, "Your account"),
+      guide(),
+      h("button", { type: "button", "data-action": "sign-out", "data-key": "sign-out" }, "Sign out"),
+    ),
+  );
 
-/** Parts of the bar for people who are signed in. */
-const SIGNED_IN = ["search", "sessions", "projects", "menu"];
+const asks = (count: number) =>
+  count > 0 &&
+  h(
+    "a",
+    { class: "asks", href: "#/", "data-key": "asks" },
+    `${count} `,
+    h("span", { class: "words" }, count === 1 ? "needs you" : "need you"),
+  );
 
-export const seeSignedIn = (signedIn: boolean) => {
-  for (const id of SIGNED_IN) document.getElementById(id)?.toggleAttribute("hidden", !signedIn);
+const liveness = (live: boolean | null) =>
+  live !== null &&
+  h(
+    "span",
+    { class: "live", "data-live": String(live), "data-key": "live" },
+    h("span", {}, live ? "live" : "reconnecting"),
+  );
+
+/** @param asking how much waits for the reader */
+const accountView = (me: Me, live: boolean | null, asking: number) => {
+  const rights = [
+    ...(me.user.role === "owner" ? OWNERS : []),
+    ...(me.account.operator === true ? [OPERATOR] : []),
+  ];
+  return [asks(asking), liveness(live), ...links(rights, "if-wide"), menu(me, rights)];
 };
 
-/** On a phone the bar is one line, and the menu has the rest. @param isOpen as it was not before, without it */
-export const unfoldHeader = (isOpen?: boolean) => {
-  const menu = document.getElementById("menu");
-  const next = isOpen ?? menu?.getAttribute("aria-expanded") !== "true";
-  menu?.setAttribute("aria-expanded", String(next));
+const region = (id: string): HTMLElement => document.getElementById(id) as HTMLElement;
+
+/** @param me null: not read yet, or nobody is signed in */
+export const drawHeader = (signedIn: boolean, me: Me | null, live: boolean | null, asking: number) => {
+  morph(region("places"), signedIn ? links(PLACES, "place") : []);
+  region("search").toggleAttribute("hidden", !signedIn);
+  const account = me === null ? [] : accountView(me, live, asking);
+  morph(region("account"), signedIn ? account : [guide()]);
 };

@@ -45,7 +45,7 @@ const unless = async <A,>(statuses: readonly number[], answer: Promise<A>): Prom
   }
 };
 
-const General = ({ project: { id: pid, name, default_branch: branch } }: Shown) => {
+const NameAndBranch = ({ project: { id: pid, name, default_branch: branch } }: Shown) => {
   const save = async (typed: Readonly<Record<string, string>>): Promise<void> => {
     const { name: newName = "", default_branch: newBranch = "" } = typed;
     const payload = {
@@ -151,10 +151,10 @@ const elsewhere = (
 const SECTIONS: readonly Section[] = [
   {
     id: "general",
-    title: () => "General",
+    title: () => "Name and branch",
     about: "use/first-project",
     entry: "save-project",
-    view: (shown) => <General {...shown} />,
+    view: (shown) => <NameAndBranch {...shown} />,
   },
   {
     id: "members",

@@ -13,13 +13,15 @@ export interface Way {
 }
 
 export const BOX = { width: 150, height: 32 };
-export const LINE = 15;
+/** The size of its text. The picture is scaled as a whole, so this is in its own units. */
+export const TEXT = 13;
+export const LINE = 17;
 const GAP = 20;
 const LANE = 14;
 export const MARGIN = 8;
 /** Where names begin, and how wide a character of them is. */
 export const NAMES = 30;
-const CHARACTER = 6.9;
+const CHARACTER = 0.6 * TEXT;
 /** Names of one way are on several lines, if they are longer than this together. */
 const LINE_CHARACTERS = 32;
 

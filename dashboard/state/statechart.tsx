@@ -1,6 +1,16 @@
 /** A state machine as a picture (places.ts). */
 import { Fragment } from "react";
-import { BOX, LINE, MARGIN, NAMES, type PlacedState, type PlacedWay, placed, type Way } from "./places.ts";
+import {
+  BOX,
+  LINE,
+  MARGIN,
+  NAMES,
+  type PlacedState,
+  type PlacedWay,
+  placed,
+  TEXT,
+  type Way,
+} from "./places.ts";
 import type { Definition, Machine } from "./reading.ts";
 
 interface Chart {
@@ -29,6 +39,7 @@ export const Statechart = ({ machine, state, taken }: Chart) => {
       viewBox={`0 0 ${Math.ceil(width)} ${Math.ceil(height)}`}
       width={Math.ceil(width)}
       height={Math.ceil(height)}
+      fontSize={TEXT}
       role="img"
       aria-label={`The states of a ${machine.name}.${words} The history below lists the transitions that were taken.`}
     >

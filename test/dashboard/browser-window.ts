@@ -116,6 +116,9 @@ export const openIn = async (window: OpenWindow, world: World, options: Options)
 export const open = async (browser: Browser, world: World, options: Options = {}): Promise<Opened> =>
   openIn(await newPage(browser, options), world, options);
 
+/** Opens the menu at the end of the bar: sessions in use, the account, signing out, and what a narrow window has no room for. */
+export const openBarMenu = (page: Page): Promise<void> => page.locator(".bar .menu > summary").click();
+
 /** Signs the browser in by a one-time link, as its person does: the link's page says who it is, with a button. */
 export const followLink = async (page: Page, url: string): Promise<void> => {
   await page.goto(url);

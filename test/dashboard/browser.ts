@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { launch, newPage, openIn, type Opened, type OpenWindow, type Options } from "./browser-window.ts";
 import type { World } from "./fake-service.ts";
 
-export { followLink, hasChromium, launch, launchWith, newPage } from "./browser-window.ts";
+export { followLink, hasChromium, launch, launchWith, newPage, openBarMenu } from "./browser-window.ts";
 
 /** What a test leaves in a window must not reach the next one. The page itself goes to another origin. */
 const emptied = async ({ context, page, complaints }: OpenWindow): Promise<void> => {

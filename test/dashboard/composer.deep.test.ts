@@ -1,7 +1,7 @@
 /** Writing to the agent: sending, what waits, ending a turn, and what becomes of a text that the service refuses. */
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { hasChromium, useBrowser } from "./browser.ts";
+import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
 import type { FakeConversation } from "./fake-conversation.ts";
 import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
 import { sampleWorkspace } from "./sample-workspace.ts";
@@ -294,6 +294,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(SESSION);
     await page.getByRole("button", { name: "Send", exact: true }).waitFor();
     expect(await area.inputValue()).toBe("Half a sent");
+    await openBarMenu(page);
     await press("Sign out");
     await page.getByLabel("Access token").waitFor();
     expect(await stored(page)).toBe("{}");

@@ -1,6 +1,6 @@
 /** A remade page in the frame. */
 import { describe, expect, it } from "vitest";
-import { hasChromium, useBrowser } from "./browser.ts";
+import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
 import { makeWorld } from "./sample-project.ts";
 import { refusing } from "./state-of-a-page.ts";
 
@@ -18,6 +18,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("alert").getByText("This page has a fault.").waitFor();
     expect(complaints.length).toBeGreaterThan(0);
     complaints.length = 0;
+    await openBarMenu(page);
     await page.getByRole("link", { name: "Operator" }).click();
     await page.getByRole("heading", { name: "Database" }).waitFor();
   });

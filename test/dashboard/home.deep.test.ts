@@ -1,6 +1,6 @@
 /** The first page: the composer keeps what is typed and remembers choices, and the list shows each session where it belongs. */
 import { describe, expect, it } from "vitest";
-import { hasChromium, useBrowser } from "./browser.ts";
+import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { REQUEST_ID, STATES_OF_HOME } from "./states-of-home.ts";
 
@@ -344,7 +344,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await startButton.waitFor();
     const operator = page.getByRole("link", { name: "Operator" });
     expect(await operator.isVisible()).toBe(false);
-    await page.getByRole("button", { name: "Menu" }).click();
+    await openBarMenu(page);
     await operator.click();
     await page.getByRole("heading", { name: "Database" }).waitFor();
     expect(await operator.isVisible()).toBe(false);

@@ -1,6 +1,6 @@
 /** The list of sessions, the palette, the shortcuts, and what says that a person is waited for: by mouse and by keyboard. */
 import { describe, expect, it } from "vitest";
-import { hasChromium, useBrowser } from "./browser.ts";
+import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 import { withTurns } from "./states-of-home.ts";
 import { deepTest } from "../support/vitest/rings.ts";
@@ -245,6 +245,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("shows the operator what is wrong first, and examines the sandboxes", async () => {
     const { page, visit, fake } = await start(busy());
     await visit("#/");
+    await openBarMenu(page);
     await page.getByRole("link", { name: "Operator" }).click();
     const sections = page.locator("main h2");
     await expect.poll(() => sections.first().innerText()).toBe("2 problems");

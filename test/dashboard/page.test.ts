@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasChromium, useBrowser } from "./browser.ts";
+import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
 import { TOKEN } from "./fake-service.ts";
 import { makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 
@@ -25,6 +25,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
     it("returns to the sign-in form when the reader signs out, and when the session ends", async () => {
       const { page, fake, visit } = await start(world());
+      await openBarMenu(page);
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByLabel("Access token").fill(TOKEN);
       await page.keyboard.press("Enter");
@@ -40,6 +41,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("shows the account's usage, whether fires wait for a slot, and the projects", async () => {
     const { page, fake } = await start(world());
     await page.getByRole("heading", { name: "Home" }).waitFor();
+    await openBarMenu(page);
     expect(await page.locator("header.top").innerText()).toContain("1 of 50 sessions, 1 queued");
     expect(await page.getByRole("meter", { name: "Sessions in use" }).count()).toBe(1);
     await page.getByText("1 run waits for a free session.").waitFor();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasChromium, useBrowser } from "./browser.ts";
+import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
 import { makeWorld, PROJECT_ID, QUEUED_ID } from "./sample-project.ts";
 
 const OTHER_ID = "01995f2c-ffff-7b0e-8a44-b7d15c2a0f66";
@@ -16,6 +16,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it("shows fires in the order in which they will start, and is reachable from every page", async () => {
     const { page } = await start(world());
+    await openBarMenu(page);
     await page.getByRole("link", { name: "1 queued" }).click();
     await page.getByRole("heading", { name: "Queue" }).waitFor();
     const rows = await page.locator("ol.rows > li").allInnerTexts();

@@ -8,7 +8,7 @@ import { Client } from "../../demo/client.ts";
 import { makeRepository } from "../../demo/sample.ts";
 import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
-import { followLink, hasChromium, launch, newPage } from "./browser.ts";
+import { followLink, hasChromium, launch, newPage, openBarMenu } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 import { chosen } from "./state-of-a-page.ts";
 
@@ -92,8 +92,10 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: /^Note each push, by hand, \w+, stopped/ }).waitFor();
     await page.getByLabel("State").selectOption("queued");
     await page.getByText("No runs match the filter.").waitFor();
+    await openBarMenu(page);
     await page.getByRole("link", { name: "0 queued" }).click();
     await page.getByText("The queue is empty.").waitFor();
+    await openBarMenu(page);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Access token").waitFor();
     expect(complaints).toEqual([]);
