@@ -115,7 +115,7 @@ const region = (id: string): HTMLElement => document.getElementById(id) as HTMLE
 
 /** @param me null: not read yet, or nobody is signed in */
 export const drawHeader = (signedIn: boolean, me: Me | null, live: boolean | null, asking: number) => {
-  morph(region("places"), signedIn ? links(PLACES, "place") : []);
+  morph(region("places"), signedIn ? links(PLACES, "in-bar") : []);
   region("search").toggleAttribute("hidden", !signedIn);
   const account = me === null ? [] : accountView(me, live, asking);
   morph(region("account"), signedIn ? account : [guide()]);

@@ -124,7 +124,7 @@ const ModelForm = ({ project: { id: pid }, found: { providers } }: About) => {
         projects. Its key stays outside of sandboxes, and its models can be chosen.
       </p>
       <p className="actions">
-        <a className="button primary" href={`#/models?for=${pid}`}>
+        <a className="button" href={`#/models?for=${pid}`}>
           Add a provider of models
         </a>
       </p>

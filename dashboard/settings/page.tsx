@@ -275,7 +275,6 @@ const Settings = ({ data }: { readonly data: Shown }) => {
                 {section.title(data.project)}
               </h2>
               <a
-                className="quiet"
                 href={`/docs/guide/${section.about}`}
                 target="_blank"
                 aria-label={`About this: ${section.title(data.project)}`}

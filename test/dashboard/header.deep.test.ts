@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 
   it.each([
-    { width: 390, shown: ["Platform", "Search", "1 needs you", "Menu"] },
+    { width: 390, shown: ["Platform", "", "1 needs you", "Menu"] },
     { width: 1024, shown: ["Platform", "Sessions", "Projects", "Search", "1 needs you", "Menu"] },
     {
       width: 1440,
