@@ -125,7 +125,7 @@ const Tokens = ({ me }: { readonly me: Me | null }) => {
       </section>
       <section>
         <h2>New token</h2>
-        <Form submit="Make the token" sending="Making…" onSend={makeToken}>
+        <Form submit="Create the token" sending="Creating…" onSend={makeToken}>
           <TextField name="name" label="Name" hint="Who or what uses it, for example `laptop`." required />
           <GrantFields projects={projects} />
         </Form>

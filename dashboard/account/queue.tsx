@@ -6,7 +6,7 @@ import { fireLink, projectLink } from "../elements/parts.ts";
 import { SessionRow } from "../projects/session-row.tsx";
 import { FrameAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Empty, IdEnd, Time, Trail } from "../ui/parts.tsx";
+import { Empty, IdEnd, Time } from "../ui/parts.tsx";
 
 type Me = Answer<"GET /v1/me">;
 type Waiting = Answer<"GET /v1/queue">["queue"][number];
@@ -137,13 +137,5 @@ export const queue = framedPage<Queue>({
     };
   },
   title: () => "Queue",
-  head: () => (
-    <Trail
-      steps={[
-        ["Projects", "#/projects"],
-        ["Queue", null],
-      ]}
-    />
-  ),
   Body: Page,
 });

@@ -38,9 +38,9 @@ const newSecret = (): string =>
 const makeSecret = async (pid: string, name: string, rotates: boolean): Promise<void> => {
   if (rotates) {
     const sure = await ask({
-      title: `Make a new value of ${name}?`,
+      title: `Create a new value of ${name}?`,
       text: "Senders keep working with the old value for 24 hours. Give them the new one in that time.",
-      confirm: "Make a new value",
+      confirm: "Create a new value",
     });
     if (sure === null) return;
   }
@@ -61,7 +61,7 @@ export const MakeSecret = ({ project, secrets, name }: Known & { readonly name: 
   secrets !== null && (
     <RoleAct
       entry="make-webhook-secret"
-      label="Make a new value"
+      label="Create a new value"
       about={name}
       does={() => makeSecret(project.id, name, secrets.has(name))}
     />

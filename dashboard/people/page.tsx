@@ -179,7 +179,7 @@ const invite = async (typed: Readonly<Record<string, string>>): Promise<void> =>
 };
 
 const InviteForm = ({ projects }: Pick<Known, "projects">) => (
-  <Form submit="Make the link" sending="Making…" onSend={invite}>
+  <Form submit="Create the link" sending="Creating…" onSend={invite}>
     <TextField name="name" label="Name" hint="The person can change it." required />
     <SelectField
       name="role"

@@ -20,7 +20,7 @@ const makeGitToken = async (): Promise<void> => {
 export const GitSignIn = () => (
   <p className="quiet">
     When git asks, enter any user name, and an access token as the password.{" "}
-    <Act label="Make an access token" does={makeGitToken} />
+    <Act label="Create an access token" does={makeGitToken} />
   </p>
 );
 

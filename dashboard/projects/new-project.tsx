@@ -233,7 +233,7 @@ const checkOf = ({ repository, check }: Origin, typed: Typed): CheckWish | null 
 
 const GitHubHelp = () => (
   <p className="quiet">
-    <Outside to="https://github.com/settings/personal-access-tokens/new">Make a token on GitHub</Outside>
+    <Outside to="https://github.com/settings/personal-access-tokens/new">Create a token on GitHub</Outside>
     {" (opens a new tab), or use "}
     <Outside to="https://github.com/settings/apps">a GitHub App</Outside>
     {" that you own. The credential stays in this service, encrypted."}

@@ -170,7 +170,7 @@ const FirstSession = ({ project, canStart }: { readonly project: Project; readon
     location.hash = (await startIn(project.id, typed, [])) ?? "#/";
   };
   return (
-    <Form entry="start-first-session" submit="Start the session" sending="Starting…" onSend={start}>
+    <Form entry="start-first-session" submit="Start session" sending="Starting…" onSend={start}>
       <TextField {...PROMPT} required initial={FIRST_PROMPT} />
     </Form>
   );

@@ -78,7 +78,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     does: async ({ write, choose, press }) => {
       await write("Name", "Eve");
       await choose("Role in the account", "Owner");
-      await press("Make the link");
+      await press("Create the link");
     },
     writes: `POST /v1/invitations {"name":"Eve","role":"owner","projects":[]}`,
     tells: INVITATION_LINK,

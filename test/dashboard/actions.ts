@@ -427,7 +427,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
     shows: ".card",
     does: async ({ press }) => {
       await press("Set up a sender");
-      await press("Make a new value: GITHUB_WEBHOOK_SECRET");
+      await press("Create a new value: GITHUB_WEBHOOK_SECRET");
     },
     tells: "The new value of GITHUB_WEBHOOK_SECRET",
   },
@@ -462,7 +462,7 @@ const ACCOUNT_ACTIONS: readonly Action[] = [
       await write("Name", "laptop");
       await choose("Reaches", "Only greeter");
       await choose("Expires", "Never");
-      await press("Make the token");
+      await press("Create the token");
     },
     writes: `POST /v1/tokens {"name":"laptop","project_id":"${PROJECT_ID}"}`,
     tells: NEW_TOKEN,

@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByLabel("Name", { exact: true }).fill("Mia");
     await page.locator("summary", { hasText: "Roles in projects" }).click();
     await page.getByLabel("greeter").selectOption("viewer");
-    await page.getByRole("button", { name: "Make the link" }).click();
+    await page.getByRole("button", { name: "Create the link" }).click();
     const link = await page.getByRole("dialog").locator("code").innerText();
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByText("greeter: viewer").waitFor();

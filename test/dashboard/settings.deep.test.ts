@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, visit, fake } = await start(makeWorld(Date.now()));
     await visit(`${SETTINGS}?section=repository`);
     await page.getByText(`/v1/git/${PROJECT_ID}.git greeter`).waitFor();
-    await page.getByRole("button", { name: "Make an access token" }).click();
+    await page.getByRole("button", { name: "Create an access token" }).click();
     await page.getByRole("dialog").getByText("git, valid for 24 hours").waitFor();
     expect(fake.writes.at(-1)).toMatch(/^POST \/v1\/tokens \{"name":"git","expires_at":/);
   });

@@ -114,7 +114,7 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     shows: ".setup-step .copy",
     change: untouched,
     act: async (page) => {
-      await pressed("Make an access token")(page);
+      await pressed("Create an access token")(page);
       await page.getByRole("dialog").locator("code").waitFor();
     },
   },

@@ -200,7 +200,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await card.getByText("only reachable from this machine").waitFor();
     await card.locator("summary", { hasText: "GitLab" }).click();
     await card.getByText("A webhook of GitLab does not work with this address").waitFor();
-    await card.getByRole("button", { name: "Make a new value: GITHUB_WEBHOOK_SECRET" }).click();
+    await card.getByRole("button", { name: "Create a new value: GITHUB_WEBHOOK_SECRET" }).click();
     const value = await page.getByRole("dialog").locator("code").innerText();
     expect(value).toMatch(/^[0-9a-f]{64}$/);
     await page.getByRole("button", { name: "Done" }).click();
@@ -209,8 +209,8 @@ describe.skipIf(!hasChromium)(title, () => {
     fake.world.secrets = ["GITHUB_WEBHOOK_SECRET"];
     await page.reload();
     await card.locator("summary", { hasText: "Set up a sender" }).click();
-    await card.getByRole("button", { name: "Make a new value:" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Make a new value" }).click();
+    await card.getByRole("button", { name: "Create a new value:" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create a new value" }).click();
     await page.getByRole("dialog").getByText("It is not shown again.").waitFor();
     expect(fake.writes).toEqual([
       `PUT /v1/projects/${PROJECT_ID}/secrets/GITHUB_WEBHOOK_SECRET {"value":"${value}","service":true}`,
@@ -376,7 +376,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     fake.world.draft = { ...fake.world.draft, webhook_url: "https://agents.example.org/v1/webhooks/x" };
     await visit(`${TRIGGERS}/new?from=triage-issue`);
-    await page.getByRole("button", { name: "Make a new value: WEBHOOK_SECRET_TRIAGE_ISSUE" }).click();
+    await page.getByRole("button", { name: "Create a new value: WEBHOOK_SECRET_TRIAGE_ISSUE" }).click();
     await page.getByRole("dialog").getByText("It is not shown again.").waitFor();
     await page.getByRole("button", { name: "Done" }).click();
     expect(fake.writes.filter((write) => write.startsWith("PUT"))).toEqual([

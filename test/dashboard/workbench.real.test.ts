@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await code.getByText("The repository is empty.").waitFor();
     const command = await code.locator("code").innerText();
 
-    await code.getByRole("button", { name: "Make an access token" }).click();
+    await code.getByRole("button", { name: "Create an access token" }).click();
     const token = await page.getByRole("dialog").locator("code").innerText();
     await agree("Done");
     const work = mkdtempSync(path.join(service.importRoot, "work-"));
@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await press("Save without a try");
     await model.getByText("Sessions use openai/gpt-5.5.").waitFor();
     await step("Start a session").getByLabel("What should the agent do?").fill("Say hello.\nThen stop.");
-    await press("Start the session");
+    await press("Start session");
     await page.locator("h1", { hasText: "Say hello." }).waitFor();
     await page.locator(".state-word", { hasText: "Working" }).waitFor();
     const [, pid, sid] = /projects\/([\w-]+)\/sessions\/([\w-]+)/.exec(page.url()) ?? [];
@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("makes a token that works, shows it once, and revokes it", async () => {
     await page.getByRole("link", { name: "admin" }).click();
     await page.getByLabel("Name", { exact: true }).fill("laptop");
-    await press("Make the token");
+    await press("Create the token");
     const token = await page.getByRole("dialog").locator("code").innerText();
     const whoami = () => service.request("GET", "/v1/me", { token });
     expect((await whoami()).status).toBe(200);
@@ -308,7 +308,7 @@ describe.skipIf(!hasChromium)(title, () => {
 
       await visit(`#/projects/${pid}/triggers`);
       await page.locator("summary", { hasText: "Set up a sender" }).click();
-      await press("Make a new value of WEBHOOK_SECRET_ON_PUSH");
+      await press("Create a new value of WEBHOOK_SECRET_ON_PUSH");
       const secret = await page.getByRole("dialog").locator("code").innerText();
       await agree("Done");
       await page.locator("summary", { hasText: "curl" }).click();

@@ -76,7 +76,7 @@ describe.runIf(missing.length === 0)(title, () => {
         await press("Create project");
         await page.getByText("The operator's gateway provides it.").waitFor();
         await page.getByLabel("What should the agent do?").fill("write first.md: from the agent");
-        await press("Start the session");
+        await press("Start session");
         await page.getByRole("log").getByText("Wrote first.md and pushed it").waitFor();
         await page.locator(".state-word", { hasText: "Ready for review" }).waitFor();
         await press("Open a change request");

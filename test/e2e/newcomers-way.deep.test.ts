@@ -131,7 +131,7 @@ describe.runIf(missing.length === 0)(title, () => {
       const code = step("Connect a repository");
       await code.getByText("Push your code from a clone that you have:").waitFor();
       const line = await code.locator("code").first().innerText();
-      await press("Make an access token");
+      await press("Create an access token");
       const token = await page.getByRole("dialog").locator("code").innerText();
       await agree("Done");
       const { work, paste } = await ownClone();
@@ -164,7 +164,7 @@ describe.runIf(missing.length === 0)(title, () => {
       await step("Start a session")
         .getByLabel("What should the agent do?")
         .fill("write first.md: from the agent");
-      await press("Start the session");
+      await press("Start session");
       await page.getByRole("log").getByText("Wrote first.md and pushed it").waitFor();
       await page.locator(".state-word", { hasText: "Ready for review" }).waitFor();
       lap("first session");
