@@ -14,8 +14,8 @@ export interface Way {
 
 export const BOX = { width: 150, height: 32 };
 /** The size of its text. The picture is scaled as a whole, so this is in its own units. */
-export const TEXT = 13;
-export const LINE = 17;
+export const TEXT = 12;
+export const LINE = 16;
 const GAP = 20;
 const LANE = 14;
 export const MARGIN = 8;
