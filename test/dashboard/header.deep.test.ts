@@ -51,6 +51,9 @@ describe.skipIf(!hasChromium)(title, () => {
     if (isLong)
       await page.locator(".brand").evaluate((brand) => {
         brand.textContent = "The installation of the northern department of works";
+        // In place of "live": the longer word, as after a broken connection.
+        const word = document.querySelector(".live > span");
+        if (word !== null) word.textContent = "reconnecting";
       });
     for (const width of WIDTHS) {
       /* oxlint-disable no-await-in-loop -- one window, one width after the other */
