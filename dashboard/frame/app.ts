@@ -89,7 +89,7 @@ const isSeen = ({ page }: Visit) => signedIn || page.isOpen === true;
 
 const draw = () => {
   const { page, data, error } = visit;
-  drawHeader(signedIn, me, live, waiting);
+  drawHeader({ signedIn, me, live, waiting });
   if (!isSeen(visit)) {
     document.title = `Sign in · ${installation()}`;
     morph(region("main"), signInView(refusal));

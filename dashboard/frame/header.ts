@@ -1,6 +1,6 @@
 /**
- * The bar above every page, in one line at every width: the places, what needs the reader, and a menu with the rest. What a narrow window has
- * no room for is in the menu: each link is in both, and style.css shows one of the two.
+ * The bar above every page, in one line at every width: the places, the number of sessions that need the reader, and a menu. The menu has each
+ * link for which a narrow window has no room, too: style.css shows one of the two.
  */
 import { h, morph } from "../elements/dom.ts";
 import { counted } from "../elements/format.ts";
@@ -113,10 +113,19 @@ const accountView = (me: Me, live: boolean | null, asking: number) => {
 
 const region = (id: string): HTMLElement => document.getElementById(id) as HTMLElement;
 
-/** @param me null: not read yet, or nobody is signed in */
-export const drawHeader = (signedIn: boolean, me: Me | null, live: boolean | null, asking: number) => {
+export interface Header {
+  readonly signedIn: boolean;
+  /** Null: not read yet. */
+  readonly me: Me | null;
+  /** Whether a stream is open. */
+  readonly live: boolean | null;
+  /** How much waits for the reader. */
+  readonly waiting: number;
+}
+
+export const drawHeader = ({ signedIn, me, live, waiting }: Header) => {
   morph(region("places"), signedIn ? links(PLACES, "in-bar") : []);
   region("search").toggleAttribute("hidden", !signedIn);
-  const account = me === null ? [] : accountView(me, live, asking);
+  const account = me === null ? [] : accountView(me, live, waiting);
   morph(region("account"), signedIn ? account : [guide()]);
 };

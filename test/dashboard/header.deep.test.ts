@@ -1,4 +1,4 @@
-/** The bar above every page: one line at every width, with long names and large text too. What has no room is in its menu. */
+/** The bar above every page: one line at every width, with long names and large text too. The other links are in its menu. */
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
@@ -13,7 +13,7 @@ const world = (user: string) => {
   return all;
 };
 
-/** What the bar has in sight: how high it is in lines of its text, what of it lies outside, and its links. */
+/** The visible part of the bar: how many lines it has, which links lie outside of it, and its links. */
 const barIn = (page: Page): Promise<{ lines: number; outside: string[]; shown: string[] }> =>
   page.evaluate(`(() => {
     const bar = document.querySelector(".bar");
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.locator(".brand").evaluate((brand) => {
         brand.textContent = "The installation of the northern department of works";
         // In place of "live": the longer word, as after a broken connection.
-        const word = document.querySelector(".live > span");
+        const word = brand.ownerDocument.querySelector(".live > span");
         if (word !== null) word.textContent = "reconnecting";
       });
     for (const width of WIDTHS) {
@@ -69,8 +69,16 @@ describe.skipIf(!hasChromium)(title, () => {
     {
       width: 1440,
       shown: [
-        ...["Platform", "Sessions", "Projects", "Search Ctrl K", "1 needs you"],
-        ...["People", "Models", "Audit", "Operator", "Mona"],
+        "Platform",
+        "Sessions",
+        "Projects",
+        "Search Ctrl K",
+        "1 needs you",
+        "People",
+        "Models",
+        "Audit",
+        "Operator",
+        "Mona",
       ],
     },
   ])("shows what it has room for, and the rest in its menu: $width pixels", async ({ width, shown }) => {
