@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("stays text in the palette and in the menu of a session [T08]", async () => {
     const { page, visit } = await start(poisoned(CANARY), { csp: false });
     await visit(`#/projects/${PROJECT_ID}`);
-    await page.locator(".menu > summary").first().click();
+    await page.locator("main .menu > summary").first().click();
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog").getByRole("option", { name: "onerror=" }).first().waitFor();
     expect(await page.evaluate(() => "pwned" in globalThis)).toBe(false);

@@ -4,7 +4,7 @@ import { DEVICE_CODE, INVITATION_CODE } from "./fake-people.ts";
 import type { World } from "./fake-service.ts";
 import { NEW_TOKEN } from "./fake-settings.ts";
 import { PROJECT_ID } from "./sample-project.ts";
-import { pressed, type State } from "./state-of-a-page.ts";
+import { pressed, type State, unfolded } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const JOIN = `#/join/${INVITATION_CODE}`;
@@ -137,6 +137,7 @@ export const STATES_OF_PEOPLE: readonly State[] = [
       };
     },
     act: async (page) => {
+      await unfolded("Add a provider")(page);
       await page.getByLabel("Name", { exact: true }).fill("acme");
       await page.keyboard.press("Enter");
       await page.getByText("Nothing was saved").waitFor();

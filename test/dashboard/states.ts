@@ -1,5 +1,6 @@
 /** Every page and state that the fake service can show: for the check of accessibility, and for pictures to look at. */
 import type { Page } from "playwright-core";
+import { openBarMenu } from "./browser-window.ts";
 import type { World } from "./fake-service.ts";
 import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
 import { chosen, completing, type State } from "./state-of-a-page.ts";
@@ -69,8 +70,9 @@ export const STATES: readonly State[] = [
     hash: PROJECT,
     shows: ".row",
     change: withTurns,
-    act: (page) => page.locator(".menu > summary").first().click(),
+    act: (page) => page.locator("main .menu > summary").first().click(),
   },
+  { name: "bar-menu", hash: "#/projects", shows: ".card", act: openBarMenu },
   { name: "sessions-filtered", hash: `${PROJECT}?status=waiting`, shows: ".empty" },
   { name: "sessions-queued", hash: `${PROJECT}?status=queued`, shows: ".row" },
   {
