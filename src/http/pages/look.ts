@@ -17,9 +17,9 @@ th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
 /** The product's look (dashboard/style.css), for the pages on which a person signs in. */
 export const DOOR_STYLE = `
 body { max-width: none; padding: 0; font-size: 15px; background: light-dark(#fbfaf8, #151617); color: light-dark(#1d2021, #e7e5e0); }
-header { padding: 0.6rem 1.25rem; font-weight: 650; background: light-dark(#ffffff, #1d1f20); border-bottom: 1px solid light-dark(#e3e0da, #303335); }
+header { padding: 0.6rem 1.25rem; font-weight: 600; background: light-dark(#ffffff, #1d1f20); border-bottom: 1px solid light-dark(#e3e0da, #303335); }
 main { max-width: 24rem; margin: 12vh auto 0; padding: 0 1.25rem; overflow-wrap: anywhere; }
-h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; font-weight: 650; letter-spacing: -0.01em; }
+h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; font-weight: 600; letter-spacing: -0.01em; }
 p { margin: 0.6rem 0; }
 a { color: light-dark(#1f5f5b, #7cc4bd); text-underline-offset: 0.2em; }
 button { width: 100%; margin: 0.4rem 0; padding: 0.5rem; border: 1px solid transparent; border-radius: 8px; cursor: pointer; background: light-dark(#1f5f5b, #7cc4bd); color: light-dark(#ffffff, #0f1716); }
