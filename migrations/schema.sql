@@ -476,9 +476,11 @@ CREATE TABLE events (
   type text NOT NULL,
   at timestamp with time zone NOT NULL,
   data jsonb NOT NULL,
+  news text,
   CONSTRAINT events_pkey PRIMARY KEY (project_id, tx, id)
 );
 CREATE INDEX events_at_idx ON public.events USING brin (at);
+CREATE INDEX events_news_idx ON public.events USING btree (project_id, id DESC) WHERE (news IS NOT NULL);
 
 CREATE TABLE executor_calls (
   id uuid NOT NULL,
@@ -1191,6 +1193,7 @@ CREATE TABLE users (
   code_misses integer NOT NULL DEFAULT 0,
   code_misses_since timestamp with time zone,
   signed_in_at timestamp with time zone,
+  activity_seen_at timestamp with time zone,
   CONSTRAINT users_account_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_role_known CHECK ((role = ANY (ARRAY['member'::text, 'owner'::text])))

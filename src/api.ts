@@ -1,5 +1,7 @@
 /** The platform's HTTP API, joined of its groups: definitions only, shared by server, clients and the OpenAPI document. */
 import { OpenApi } from "effect/http-api";
+import { ActivityGroup } from "./features/activity/api.ts";
+import { ACTIVITY_EXAMPLES } from "./features/activity/examples.ts";
 import { ApprovalsGroup } from "./features/approvals/api.ts";
 import { AuditGroup } from "./http/api/audit.ts";
 import { ChangeRequestsGroup } from "./features/change-requests/api.ts";
@@ -45,6 +47,7 @@ import { definedRoutes, RAW_ROUTES, type Route, routeMisses, type RouteTable } f
 /** By the operation's id in the OpenAPI document. */
 export const EXAMPLES: Examples = {
   ...OPERATION_EXAMPLES,
+  ...ACTIVITY_EXAMPLES,
   ...APPROVAL_EXAMPLES,
   ...CHANGE_REQUEST_EXAMPLES,
   ...CONNECTOR_EXAMPLES,
@@ -65,6 +68,7 @@ export class Api extends Platform.add(IdentityGroup)
   .add(SubscriptionsGroup)
   .add(SpendGroup)
   .add(AuditGroup)
+  .add(ActivityGroup)
   .add(ProjectsGroup)
   .add(SessionsGroup)
   .add(ConversationGroup)

@@ -1,6 +1,8 @@
 /** The whole store, joined of the core's ports and the features': as a type, in Postgres, and for another master key. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import type { Activity } from "./features/activity/ports/activity.ts";
+import * as ActivityRows from "./features/activity/sql/activity.ts";
 import type { Approvals } from "./features/approvals/ports/approvals.ts";
 import * as ApprovalRows from "./features/approvals/sql/approvals.ts";
 import * as SealedApprovals from "./features/approvals/sql/reseal.ts";
@@ -32,6 +34,7 @@ import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "./sto
 /** What both adapters provide, and what the service needs of either. */
 export type Store =
   | CoreStore
+  | Activity
   | Approvals
   | ChangeRequests
   | ModelProviders
@@ -46,6 +49,7 @@ export type Store =
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(
   coreStore,
+  ActivityRows.layer,
   ApprovalRows.layer,
   ChangeRequestRows.layer,
   RemarkRows.layer,

@@ -88,6 +88,7 @@ import type { SmartHttp } from "./git/server/smart-http.ts";
 import { Api, OWN_TOOLS, routeTable } from "./api.ts";
 import { Proxies } from "./http/callers/acting.ts";
 import { authorizedLayer } from "./http/callers/authorize.ts";
+import { activityHandlers } from "./features/activity/handlers.ts";
 import { approvalsHandlers } from "./features/approvals/handlers.ts";
 import { auditHandlers } from "./http/handlers/audit.ts";
 import { changeRequestsHandlers, reviewsHandlers } from "./features/change-requests/handlers.ts";
@@ -355,6 +356,7 @@ const handlers = Layer.mergeAll(
   connectorsHandlers,
   approvalsHandlers,
   auditHandlers,
+  activityHandlers,
   triggersHandlers,
   triggerWishesHandlers,
   firesHandlers,

@@ -7,6 +7,7 @@ import type { StopReason } from "../domain/session/session.ts";
 import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan.ts";
 import type { NewEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/triggers/fires.ts";
+import type { WebhookRefusal } from "./ports/triggers/webhook-refusals.ts";
 import type { NotedTurn } from "./ports/sessions/sessions.ts";
 import type { ChangedConversation, Conversation } from "./ports/sessions/conversations.ts";
 import type { NewRequest } from "./conversations/notes.ts";
@@ -218,6 +219,18 @@ export const manifestStaleEvent = (projectId: string, commit: string | null, at:
   at,
   type: "manifest.stale",
   data: { commit },
+});
+
+/** A project is told of its refused deliveries at most once in this time, ms: anyone may send some. */
+export const REFUSAL_NEWS_MS = 60 * 60 * 1000;
+
+/** Deliveries to a project are refused. The first one says why. */
+export const deliveryRefusedEvent = ({ projectId, at, slug, code }: WebhookRefusal): NewEvent => ({
+  projectId,
+  sessionId: null,
+  at,
+  type: "delivery.refused",
+  data: { trigger_slug: slug, code },
 });
 
 /** A receiver of events was disabled. */

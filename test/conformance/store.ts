@@ -5,6 +5,7 @@
 import { describe } from "vitest";
 import { checkWith, type StoreLayer } from "./store-fixture.ts";
 import { checkAccounts } from "./store-accounts.ts";
+import { checkActivity } from "./store-activity.ts";
 import { checkAdmission } from "./store-admission.ts";
 import { checkAudit } from "./store-audit.ts";
 import { checkArrivals } from "./store-arrivals.ts";
@@ -110,6 +111,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);
+    checkActivity(check);
     checkTransitions(check);
     checkOutboundWebhooks(check);
     checkOutboundDeliveries(check);

@@ -75,6 +75,7 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
     "own-credentials.test.ts",
   ),
   "POST /v1/projects/:pid/sessions/:sid/preview": on("preview.created"),
+  "POST /v1/activity/seen": "reading is not on record",
   "POST /v1/projects/:pid/sessions/:sid/seen": "reading is not on record",
   "POST /v1/projects/:pid/sessions/:sid/messages": "the conversation has it, with its author",
   "POST /v1/projects/:pid/attachments": "the session's conversation will have it",

@@ -128,6 +128,13 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/projects/:pid/paths": { target: project("/paths"), answers: [200] },
     "POST /v1/projects/:pid/sync": { target: project("/sync"), answers: [200] },
     "GET /v1/projects/:pid/events": { target: project("/events"), answers: [200] },
+    "GET /v1/triggers": { ...at("/v1/triggers", 200), fates: ownThings },
+    "GET /v1/activity": { ...at("/v1/activity", 200), fates: ownThings },
+    "POST /v1/activity/seen": {
+      ...at("/v1/activity/seen", 204),
+      body: () => ({ at: "2026-11-20T12:00:00.000Z" }),
+      fates: ownThings,
+    },
     "GET /v1/change-requests": { ...at("/v1/change-requests", 200), fates: ownThings },
     "GET /v1/events": { ...at("/v1/events", 200), fates: ownThings },
     "GET /v1/sessions": { ...at("/v1/sessions", 200), fates: ownThings },

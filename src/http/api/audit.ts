@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_OUTCOMES } from "../../domain/person/audit.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, NotFound } from "./errors.ts";
-import { Instant, pageQuery, projectParams, Uuid } from "./schemas.ts";
+import { Instant, Moment, pageQuery, projectParams, Uuid } from "./schemas.ts";
 
 const nullable = Schema.NullOr;
 
@@ -36,16 +36,6 @@ const AuditPage = Schema.Struct({
   events: Schema.Array(AuditEventWire),
   next_cursor: nullable(Schema.String),
 });
-
-/** An instant that a client chooses. */
-const Moment = Schema.String.annotate({ format: "date-time" }).check(
-  Schema.isMaxLength(40),
-  Schema.makeFilter((text: string) =>
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text))
-      ? undefined
-      : "must be an instant such as 2027-01-31T00:00:00Z",
-  ),
-);
 
 const filters = {
   ...pageQuery,

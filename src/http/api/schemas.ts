@@ -12,6 +12,16 @@ export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
 /** ISO 8601 UTC with milliseconds. */
 export const Instant = Schema.String.annotate({ format: "date-time" });
 
+/** An instant that a client chooses. */
+export const Moment = Schema.String.annotate({ format: "date-time" }).check(
+  Schema.isMaxLength(40),
+  Schema.makeFilter((text: string) =>
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text))
+      ? undefined
+      : "must be an instant such as 2027-01-31T00:00:00Z",
+  ),
+);
+
 /** A valid request that may not work as its project intends. `message` is a sentence that says what to do. */
 export const Warning = Schema.Struct({
   code: Schema.Literals(["secret_missing", "webhook_secret_delivered"]),

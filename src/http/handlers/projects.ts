@@ -20,10 +20,9 @@ import { requestedCredential } from "../../domain/repository/repository-credenti
 import { GitBackend, type GitError } from "../../git/port.ts";
 import type { Taken } from "../../store/ports/errors.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
-import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, projectFor } from "../steps/answers.ts";
+import { answering, projectFor, projectPage } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { deleteProject, restoreProject } from "../steps/projects/deleting.ts";
 import { projectPaths } from "../steps/projects/project-paths.ts";
@@ -38,7 +37,7 @@ import {
 } from "../steps/projects/repository-credential.ts";
 import { gitFailed, projectInactive } from "../answers/refusals.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
-import { pageRequest, projectWire } from "../steps/wire.ts";
+import { projectWire } from "../steps/wire.ts";
 import { ProjectsGroup } from "../api/projects.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -263,13 +262,8 @@ export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup)
     .handle("list", ({ query }) =>
       answering(
         Effect.gen(function* () {
-          const caller = yield* Caller;
-          const reader = { accountId: caller.accountId, userId: listReader(caller) };
-          const page = yield* (yield* Projects).list(reader, {
-            ...pageRequest(query),
-            onlyId: caller.projectId,
-          });
-          return { projects: page.items.map(projectWire), next_cursor: page.nextCursor };
+          const { items, nextCursor } = yield* projectPage(yield* Caller, query);
+          return { projects: items.map(projectWire), next_cursor: nextCursor };
         }),
       ),
     )

@@ -20,7 +20,7 @@ import { confirmedSkip, skipSuspicions } from "../../services/triggers/own-event
 import { Caller } from "../api/access.ts";
 import { badRequest } from "../api/errors.ts";
 import { promptTooLarge } from "../answers/refusals.ts";
-import { answering, projectFor } from "../steps/answers.ts";
+import { answering, projectFor, projectPage } from "../steps/answers.ts";
 import {
   fireByHand,
   handWords,
@@ -29,7 +29,7 @@ import {
   type HandMessage,
   type TriggerPath,
 } from "../steps/projects/hand-fires.ts";
-import { triggerListing } from "../steps/projects/trigger-listing.ts";
+import { triggerListing, triggerSummaries } from "../steps/projects/trigger-listing.ts";
 import { TriggersGroup } from "../api/triggers/triggers.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -138,6 +138,14 @@ export const triggersHandlers = HttpApiBuilder.group(Platform.add(TriggersGroup)
       answering(
         Effect.gen(function* () {
           return yield* triggerListing(yield* projectFor(yield* Caller, params.pid));
+        }),
+      ),
+    )
+    .handle("listAll", ({ query }) =>
+      answering(
+        Effect.gen(function* () {
+          const { items, nextCursor } = yield* projectPage(yield* Caller, query);
+          return { projects: yield* triggerSummaries(items), next_cursor: nextCursor };
         }),
       ),
     )

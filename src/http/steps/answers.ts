@@ -10,6 +10,7 @@ import { BadCursor } from "../../store/ports/errors.ts";
 import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { Sessions, type Session, type ShownSession } from "../../store/ports/sessions/sessions.ts";
+import type { Page } from "../../store/ports/page.ts";
 import type { Reached } from "../../store/ports/people/identity.ts";
 import type { Arrived } from "../api/access.ts";
 import {
@@ -22,8 +23,9 @@ import {
   type BadRequest,
   type NotFound,
 } from "../api/errors.ts";
-import { reaches } from "../callers/access.ts";
+import { listReader, reaches } from "../callers/access.ts";
 import { databaseUnavailable } from "../answers/refusals.ts";
+import { pageRequest } from "./wire.ts";
 
 /** Errors that can occur below any handler. Only a forged cursor or a stale id is the caller's fault. */
 type Beneath = StoreError | BadCursor | ActorNotFound | ActorUnavailable | MailboxFull | AdmissionBusy;
@@ -106,6 +108,18 @@ export const projectFor = Effect.fnUntraced(function* (
   }
   return project;
 });
+
+/** A page of the projects that the caller sees. */
+export const projectPage = (
+  caller: Arrived,
+  query: { readonly limit?: number; readonly cursor?: string },
+): Effect.Effect<Page<Project>, StoreError | BadCursor, Projects> =>
+  Effect.flatMap(Projects, ({ list }) =>
+    list(
+      { accountId: caller.accountId, userId: listReader(caller) },
+      { ...pageRequest(query), onlyId: caller.projectId },
+    ),
+  );
 
 /** The part of the request that was read with the caller, if it is about this project. */
 const knownAt = ({ reached }: Arrived, projectId: string): Reached | undefined =>

@@ -21,6 +21,10 @@ export type NewEvent = Omit<StoredEvent, "cursor">;
 export const EVENTS_KEPT_MS = 24 * 60 * 60 * 1000;
 export const EVENTS_KEPT_PER_PROJECT = 10_000;
 
+/** The same for events that are news (domain/service/news.ts). Readers of the stream get them for 24 h as all others. */
+export const NEWS_KEPT_MS = 30 * EVENTS_KEPT_MS;
+export const NEWS_KEPT_PER_PROJECT = 2_000;
+
 /** Of which events: a project's, a session's, or those of all projects that a reader sees when they are read. */
 export type EventScope =
   | { readonly projectId: string; readonly sessionId: string | null }
@@ -53,8 +57,8 @@ export class Events extends Context.Service<
      */
     readonly changed: (projectId: string | null) => Effect.Effect<void>;
     /**
-     * Removes rows beyond 24 h or 10,000 for each project, in small steps. Rows that an enabled receiver has yet to read
-     * stay (features/notifications/ports/outbound-webhooks.ts).
+     * Removes rows beyond 24 h or 10,000 for each project, and news beyond 30 days or 2,000, in small steps. Rows that an enabled receiver
+     * has yet to read stay (features/notifications/ports/outbound-webhooks.ts).
      */
     readonly prune: (now: number) => Stored<void>;
   }

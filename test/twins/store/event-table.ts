@@ -1,5 +1,6 @@
 /** The table of events in memory: see tables.ts. */
 
+import { newsOf, type News } from "../../../src/domain/service/news.ts";
 import type { NewEvent, StoredEvent } from "../../../src/store/ports/events.ts";
 import { Waiting } from "../../../src/store/waiting.ts";
 
@@ -8,7 +9,7 @@ export const ANY_PROJECT = "";
 
 /** Event rows in commit order, and the place up to which each project's rows were pruned. */
 export class EventTable {
-  rows: readonly (StoredEvent & { readonly place: number })[] = [];
+  rows: readonly (StoredEvent & { readonly place: number; readonly news: News | null })[] = [];
   readonly horizons = new Map<string, number>();
   readonly waiting = new Waiting();
   #last = 0;
@@ -20,7 +21,7 @@ export class EventTable {
   append(events: readonly NewEvent[]): void {
     const added = events.map((event) => {
       this.#last += 1;
-      return Object.assign({ place: this.#last, cursor: String(this.#last) }, event);
+      return Object.assign({ place: this.#last, cursor: String(this.#last), news: newsOf(event) }, event);
     });
     this.rows = [...this.rows, ...added];
     for (const { projectId } of events) this.waiting.wake(projectId);

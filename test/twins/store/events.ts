@@ -5,6 +5,8 @@ import {
   EVENTS_KEPT_MS,
   EVENTS_KEPT_PER_PROJECT,
   Events,
+  NEWS_KEPT_MS,
+  NEWS_KEPT_PER_PROJECT,
   type EventScope,
   type StoredEvent,
 } from "../../../src/store/ports/events.ts";
@@ -51,7 +53,7 @@ const after = (tables: TableSet, { cursor, limit, ...scope }: AfterRequest): Rea
     .slice(0, limit);
   // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
   const last = found.length < limit ? table.end : (found.at(-1)?.place ?? from);
-  const events = found.map(({ place: _place, ...event }) => event);
+  const events = found.map(({ place: _place, news: _news, ...event }) => event);
   return { events, cursor: String(last), reset: false, isHeldBack: false };
 };
 
@@ -64,10 +66,13 @@ const prune = ({ events: table, outboundWebhooks }: TableSet, now: number): void
     );
   const newer = new Map<string, number>();
   const kept = table.rows.toReversed().filter((row) => {
-    const count = (newer.get(row.projectId) ?? 0) + 1;
-    newer.set(row.projectId, count);
+    const isNews = row.news !== null;
+    const kind = `${row.projectId} ${isNews}`;
+    const count = (newer.get(kind) ?? 0) + 1;
+    newer.set(kind, count);
     const isKept =
-      (row.at >= now - EVENTS_KEPT_MS && count <= EVENTS_KEPT_PER_PROJECT) ||
+      (row.at >= now - (isNews ? NEWS_KEPT_MS : EVENTS_KEPT_MS) &&
+        count <= (isNews ? NEWS_KEPT_PER_PROJECT : EVENTS_KEPT_PER_PROJECT)) ||
       isAwaited(row.projectId, row.place);
     if (!isKept) {
       table.horizons.set(row.projectId, Math.max(table.horizons.get(row.projectId) ?? 0, row.place));

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { StoreHealth } from "../../../src/store/ports/health.ts";
 import * as Accounts from "./accounts.ts";
+import * as Activity from "./activity.ts";
 import * as Admissions from "./admissions.ts";
 import * as Approvals from "./approvals.ts";
 import * as Audit from "./audit.ts";
@@ -50,6 +51,7 @@ import { Tables } from "./tables.ts";
 /** The services over tables that a test can inspect. */
 export const overTables = Layer.mergeAll(
   Accounts.layer,
+  Activity.layer,
   Admissions.layer,
   Approvals.layer,
   Audit.layer,

@@ -1,7 +1,10 @@
 /** What people say of a change request, in memory: see the feature's sql/remarks.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { changeRequestMoved } from "../../../src/features/change-requests/ports/change-request-steps.ts";
+import {
+  changeRequestMoved,
+  remarkMade,
+} from "../../../src/features/change-requests/ports/change-request-steps.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
 import { Remarks, REMARKS_MAX, type Remark } from "../../../src/features/change-requests/ports/remarks.ts";
 import { cutPage, readCursor } from "../../../src/store/cursor.ts";
@@ -46,6 +49,8 @@ export const layer = Layer.effect(
         const added: Remark = { ...remark, createdByName, editedAt: null, resolved: null };
         tables.remarks.set(remark.id, added);
         tell(tables, request, remark.createdAt);
+        const above = known.find(({ id }) => id === replyTo);
+        tables.events.append([remarkMade(request, remark, above?.createdBy ?? null)]);
         return added;
       }),
     get: (requestId, id) =>

@@ -293,6 +293,8 @@ export class TableSet {
   readonly changeRequests = new Map<string, ChangeRequestRow>();
   /** Until when a person has seen a session, by `<session> <person>`. */
   readonly reads = new Map<string, number>();
+  /** Until when a person has seen the list of what happened. */
+  readonly activitySeen = new Map<string, number>();
   readonly uploads = new Map<string, UploadRow>();
   readonly remarks = new Map<string, Remark>();
   /** By change request. */

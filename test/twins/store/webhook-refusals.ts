@@ -1,6 +1,7 @@
 /** Refused webhooks in memory: see postgres/triggers/webhook-refusals.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
+import { deliveryRefusedEvent, REFUSAL_NEWS_MS } from "../../../src/store/event-rows.ts";
 import {
   REFUSALS_KEPT_PER_PROJECT,
   WebhookRefusals,
@@ -15,6 +16,13 @@ const add = (tables: TableSet, refusals: readonly WebhookRefusal[]): void => {
   const known = new Set(tables.refusals.map(({ id }) => id));
   const held = refusals.filter(({ id, projectId }) => tables.projects.has(projectId) && !known.has(id));
   const kept = [...Map.groupBy([...tables.refusals, ...held], ({ projectId }) => projectId).values()];
+  const since = Math.min(...held.map(({ at }) => at)) - REFUSAL_NEWS_MS;
+  for (const [projectId, [first]] of Map.groupBy(held, (refusal) => refusal.projectId)) {
+    const isTold = tables.events.rows.some(
+      (row) => row.projectId === projectId && row.news === "delivery.refused" && row.at > since,
+    );
+    if (!isTold && first !== undefined) tables.events.append([deliveryRefusedEvent(first)]);
+  }
   tables.refusals = kept.flatMap((rows) => rows.toSorted(newestFirst).slice(0, REFUSALS_KEPT_PER_PROJECT));
 };
 

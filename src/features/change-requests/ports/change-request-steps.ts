@@ -8,6 +8,7 @@ import {
 import type { Change } from "../../../store/ports/journal.ts";
 import type { NewEvent } from "../../../store/ports/events.ts";
 import type { ChangeRequest } from "./change-requests.ts";
+import type { NewRemark } from "./remarks.ts";
 import type { Reviewer } from "./reviewers.ts";
 
 export type ChangeRequestChange = Change<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
@@ -85,4 +86,17 @@ export const reviewRequested = (
   at: askedAt,
   type: "change_request.review_requested",
   data: { number, status, reviewer_id: userId, reviewer_name: name, asked_by: askedBy },
+});
+
+/** The event of a new remark. @param answers the author of the remark that it answers */
+export const remarkMade = (
+  { projectId, sessionId, number, status }: ChangeRequest,
+  { id, kind, createdBy, createdAt }: NewRemark,
+  answers: string | null,
+): NewEvent => ({
+  projectId,
+  sessionId,
+  at: createdAt,
+  type: "change_request.remarked",
+  data: { number, status, remark_id: id, kind, by: createdBy, answers },
 });

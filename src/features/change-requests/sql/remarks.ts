@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { changeRequestMoved } from "../ports/change-request-steps.ts";
+import { changeRequestMoved, remarkMade } from "../ports/change-request-steps.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
 import {
   Remarks,
@@ -130,6 +130,8 @@ export const layer = Layer.effect(
         RETURNING id`;
       if (added.length === 0) return null;
       yield* changed(request, createdAt);
+      const above = replyTo === null ? null : yield* reads.get(request.id, replyTo);
+      yield* events.append([remarkMade(request, remark, above?.createdBy ?? null)]);
       return yield* reads.get(request.id, id);
     });
     const change = (

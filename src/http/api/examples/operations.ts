@@ -21,6 +21,7 @@ import {
   fires,
   fired,
   triggers,
+  triggersOfShop,
   conversation,
   message,
   request,
@@ -335,6 +336,10 @@ export const OPERATION_EXAMPLES: Examples = {
   "triggers.list": {
     summary: "List a project's triggers, and the errors of its manifest.",
     response: triggers,
+  },
+  "triggers.listAll": {
+    summary: "List the triggers of all projects that you see.",
+    response: { projects: [triggersOfShop], next_cursor: null },
   },
   "triggers.fire": {
     summary: "Fire a trigger by hand.",

@@ -271,21 +271,34 @@ export const fire = {
 export const fires = { fires: [fire], next_cursor: null };
 export const fired = { status: "fired", session_id: SESSION };
 
+const nightly = {
+  slug: "nightly",
+  name: "Nightly clean-up",
+  type: "cron",
+  agent: "default",
+  enabled: true,
+  cron: "0 0 2 * * *",
+  timezone: "Europe/Berlin",
+  last_fired_at: null,
+  next_fire_at: "2026-11-21T01:00:00.000Z",
+  last_fire: null,
+};
+
+export const triggersOfShop = {
+  id: PROJECT,
+  name: "shop",
+  triggers: [nightly],
+  errors: 1,
+  stale: false,
+  triggers_paused: false,
+};
+
 export const triggers = {
   triggers: [
     {
-      slug: "nightly",
-      name: "Nightly clean-up",
-      type: "cron",
-      agent: "default",
-      enabled: true,
+      ...nightly,
       prompt: "Remove dead code. It is {{ cron.fired_at }}.",
-      cron: "0 0 2 * * *",
-      timezone: "Europe/Berlin",
-      last_fired_at: null,
-      next_fire_at: "2026-11-21T01:00:00.000Z",
       upcoming: ["2026-11-21T01:00:00.000Z", "2026-11-22T01:00:00.000Z"],
-      last_fire: null,
     },
   ],
   errors: [

@@ -4,7 +4,7 @@ import { RUN_STATES } from "../../../domain/session/run-outcome.ts";
 import { EVENT_SKIPS } from "../../../domain/trigger/event-skip.ts";
 import { Access, Authorized } from "../access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "../errors.ts";
-import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "../schemas.ts";
+import { Instant, Json, optionalText, pageQuery, projectParams, Uuid, Warning } from "../schemas.ts";
 
 const nullable = Schema.NullOr;
 /** The limit of spec 8. */
@@ -34,25 +34,30 @@ const FilterWire = Schema.Struct({
   unless: nullable(FilterConditions),
 }).annotate({ identifier: "WebhookFilter" });
 
-const TriggerWire = Schema.Struct({
+/** What each list shows of a trigger. */
+const TriggerSummary = Schema.Struct({
   slug: Slug,
   name: Schema.String,
-  title: Schema.optionalKey(Schema.String),
   type: Schema.Literals(["cron", "webhook"]),
   agent: Schema.String,
   enabled: Schema.Boolean,
-  prompt: Schema.String,
   cron: Schema.optionalKey(Schema.String),
   timezone: Schema.optionalKey(Schema.String),
-  secret_env: Schema.optionalKey(Schema.String),
-  webhook_url: Schema.optionalKey(Schema.String),
-  filter: Schema.optionalKey(FilterWire),
   last_fired_at: nullable(Instant),
   next_fire_at: nullable(Instant),
-  upcoming: Schema.Array(Instant),
   last_fire: nullable(
     Schema.Struct({ id: Uuid, status: Schema.String, at: Instant, outcome: nullable(RunOutcomeWire) }),
   ),
+}).annotate({ identifier: "TriggerSummary" });
+
+const TriggerWire = Schema.Struct({
+  ...TriggerSummary.fields,
+  title: Schema.optionalKey(Schema.String),
+  prompt: Schema.String,
+  secret_env: Schema.optionalKey(Schema.String),
+  webhook_url: Schema.optionalKey(Schema.String),
+  filter: Schema.optionalKey(FilterWire),
+  upcoming: Schema.Array(Instant),
 }).annotate({ identifier: "Trigger" });
 
 /** The trigger listing: valid entries, and the errors of the others (spec 4.4, 7.2). */
@@ -78,6 +83,29 @@ export const TriggerListing = Schema.Struct({
   triggers_paused: Schema.Boolean,
   scheduler: Schema.Struct({ ticked_at: nullable(Instant), late: Schema.Boolean }),
 }).annotate({ identifier: "TriggerListing" });
+
+/** The triggers of several projects. */
+const TriggerPage = Schema.Struct({
+  projects: Schema.Array(
+    Schema.Struct({
+      id: Uuid,
+      name: Schema.String,
+      triggers: Schema.Array(TriggerSummary),
+      errors: Schema.Finite.annotate({ description: "How many mistakes the project's manifest has." }),
+      stale: Schema.Boolean.annotate({
+        description:
+          "The newest manifest cannot be read. The triggers of the last good one stay in force.",
+      }),
+      triggers_paused: Schema.Boolean,
+    }),
+  ).annotate({
+    description:
+      "Active projects with triggers, or with mistakes in their manifest. The newest project is the first.",
+  }),
+  next_cursor: nullable(Schema.String).annotate({
+    description: "A page with few projects, or none, may be followed by others.",
+  }),
+}).annotate({ identifier: "TriggerPage" });
 
 export const triggerParams = { ...projectParams, slug: Slug };
 
@@ -121,6 +149,12 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       }),
       error: [BadRequest, NotFound, Internal],
     }).annotate(Access, "try_triggers"),
+  )
+  .add(
+    HttpApiEndpoint.get("listAll", "/triggers", { query: pageQuery, success: TriggerPage }).annotate(
+      Access,
+      "read_project",
+    ),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -58,44 +58,37 @@ const filterWire = ({ events, branches, conditions, exceptions, includes }: Webh
 export const webhookAddress = (baseUrl: string, projectId: string, slug: string): string =>
   `${apiUrl(baseUrl)}/webhooks/projects/${projectId}/${slug}`;
 
-const triggerWire = (trigger: TriggerDefinition, known: Known) => {
-  const upcoming = upcomingOf(trigger, known);
-  const lastFire = known.lastFires.get(trigger.slug);
-  return {
-    slug: trigger.slug,
-    name: trigger.name,
-    ...(trigger.title !== undefined && { title: trigger.title }),
-    type: trigger.type,
-    agent: trigger.agent,
-    enabled: trigger.enabled,
-    prompt: trigger.prompt,
-    ...(trigger.type === "cron"
-      ? { cron: trigger.cron, timezone: trigger.timezone }
-      : {
-          secret_env: trigger.secretEnv,
-          webhook_url: webhookAddress(known.baseUrl, known.project.id, trigger.slug),
-          ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
-        }),
-    last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),
-    next_fire_at: upcoming[0] ?? null,
-    upcoming,
-    last_fire:
-      lastFire === undefined
-        ? null
-        : {
-            id: lastFire.id,
-            status: lastFire.status,
-            at: instant(lastFire.receivedAt),
-            outcome: lastFire.outcome,
-          },
-  };
-};
+const lastFireWire = (fire: ShownFire | undefined) =>
+  fire === undefined
+    ? null
+    : { id: fire.id, status: fire.status, at: instant(fire.receivedAt), outcome: fire.outcome };
 
-/** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
-export const triggerListing = Effect.fnUntraced(function* (project: Project) {
-  const read = yield* (yield* Manifests).current(project);
-  const { triggers } = read;
-  const scheduler = yield* (yield* Scheduler).state;
+const summaryWire = (trigger: TriggerDefinition, known: Known) => ({
+  slug: trigger.slug,
+  name: trigger.name,
+  type: trigger.type,
+  agent: trigger.agent,
+  enabled: trigger.enabled,
+  ...(trigger.type === "cron" && { cron: trigger.cron, timezone: trigger.timezone }),
+  last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),
+  next_fire_at: upcomingOf(trigger, known)[0] ?? null,
+  last_fire: lastFireWire(known.lastFires.get(trigger.slug)),
+});
+
+const triggerWire = (trigger: TriggerDefinition, known: Known) => ({
+  ...summaryWire(trigger, known),
+  ...(trigger.title !== undefined && { title: trigger.title }),
+  prompt: trigger.prompt,
+  ...(trigger.type === "webhook" && {
+    secret_env: trigger.secretEnv,
+    webhook_url: webhookAddress(known.baseUrl, known.project.id, trigger.slug),
+    ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
+  }),
+  upcoming: upcomingOf(trigger, known),
+});
+
+/** What is known of the project's triggers beside the manifest. */
+const readKnown = Effect.fnUntraced(function* (project: Project, triggers: readonly TriggerDefinition[]) {
   const projects = yield* Projects;
   const cursors = yield* projects.cursors(triggers.map(({ slug }) => ({ projectId: project.id, slug })));
   const known: Known = {
@@ -109,13 +102,50 @@ export const triggerListing = Effect.fnUntraced(function* (project: Project) {
       triggers.map(({ slug }) => slug),
     ),
   };
+  return known;
+});
+
+/** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
+export const triggerListing = Effect.fnUntraced(function* (project: Project) {
+  const read = yield* (yield* Manifests).current(project);
+  const scheduler = yield* (yield* Scheduler).state;
+  const known = yield* readKnown(project, read.triggers);
   const memory = (yield* Directory).known(project.id);
   return {
-    triggers: triggers.map((trigger) => triggerWire(trigger, known)),
+    triggers: read.triggers.map((trigger) => triggerWire(trigger, known)),
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
     warnings: [...sessionWarnings(memory), ...deliveredKeys(memory)],
     triggers_paused: project.triggersPaused,
     scheduler: { ticked_at: instantOrNull(scheduler.tickedAt), late: scheduler.late },
   };
+});
+
+/** How many projects are read at a time for one list. */
+const READ_AT_ONCE = 4;
+
+/** The triggers of several projects. Those without any, and those that start nothing, are left out. */
+export const triggerSummaries = Effect.fnUntraced(function* (projects: readonly Project[]) {
+  const manifests = yield* Manifests;
+  const active = projects.filter(({ status }) => status === "active");
+  const rows = yield* Effect.forEach(
+    active,
+    Effect.fnUntraced(function* (project) {
+      const { triggers, errors, stale } = yield* manifests.current(project);
+      if (triggers.length + errors.length === 0) return [];
+      const known = yield* readKnown(project, triggers);
+      return [
+        {
+          id: project.id,
+          name: project.name,
+          triggers: triggers.map((trigger) => summaryWire(trigger, known)),
+          errors: errors.length,
+          stale,
+          triggers_paused: project.triggersPaused,
+        },
+      ];
+    }),
+    { concurrency: READ_AT_ONCE },
+  );
+  return rows.flat();
 });

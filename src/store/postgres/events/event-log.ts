@@ -5,6 +5,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
+import { newsOf } from "../../../domain/service/news.ts";
 import type { PlacelessEvent } from "../../event-rows.ts";
 import type { NewEvent } from "../../ports/events.ts";
 import { Waiting } from "../../waiting.ts";
@@ -45,13 +46,14 @@ const make = Effect.gen(function* () {
   });
   const always = sql`(SELECT) AS always`;
   const insertion = (events: readonly NewEvent[], given: Fragment) => sql`
-    INSERT INTO events (project_id, session_id, type, at, data)
-    SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data
+    INSERT INTO events (project_id, session_id, type, at, data, news)
+    SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data, news
     FROM ${given}, jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
-      AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb)`;
+      AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb, news text)`;
   const insertionIn = (event: PlacelessEvent, given: Fragment) => sql`
-    INSERT INTO events (project_id, session_id, type, at, data)
-    SELECT project_id, session_id, ${event.type}::text, ${at(event.at)}::timestamptz, ${json(event.data)}::jsonb
+    INSERT INTO events (project_id, session_id, type, at, data, news)
+    SELECT project_id, session_id, ${event.type}::text, ${at(event.at)}::timestamptz, ${json(event.data)}::jsonb,
+      ${newsOf(event)}::text
     FROM ${given}`;
   const tell = (events: readonly NewEvent[]) =>
     events.length === 0 ? Effect.void : say([...new Set(events.map(({ projectId }) => projectId))]);
@@ -74,6 +76,7 @@ const eventRow = (event: NewEvent) => ({
   type: event.type,
   at: event.at,
   data: event.data,
+  news: newsOf(event),
 });
 
 export const layer: Layer.Layer<EventLog, never, SqlClient.SqlClient | Notifications> = Layer.effect(

@@ -3,7 +3,14 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { EVENTS_KEPT_MS, EVENTS_KEPT_PER_PROJECT, Events, type StoredEvent } from "../../ports/events.ts";
+import {
+  EVENTS_KEPT_MS,
+  EVENTS_KEPT_PER_PROJECT,
+  Events,
+  NEWS_KEPT_MS,
+  NEWS_KEPT_PER_PROJECT,
+  type StoredEvent,
+} from "../../ports/events.ts";
 import { projectsOf } from "../people/roles.ts";
 import { EventLog } from "./event-log.ts";
 import { at, stored } from "../connection/statement.ts";
@@ -21,6 +28,11 @@ const AWAITED = `EXISTS (
   SELECT FROM outbound_webhooks AS webhook WHERE webhook.project_id = events.project_id AND webhook.status = 'enabled'
     AND (webhook.cursor_tx, webhook.cursor_row) < (events.tx, events.id)
 )`;
+/** What is kept apart: the rows, how long, and how many for each project. */
+const KEPT = [
+  { rows: "news IS NULL", ms: EVENTS_KEPT_MS, perProject: EVENTS_KEPT_PER_PROJECT },
+  { rows: "news IS NOT NULL", ms: NEWS_KEPT_MS, perProject: NEWS_KEPT_PER_PROJECT },
+] as const;
 /** How many rows one statement removes: few enough not to block other statements. */
 const PRUNE_STEP = 1_000;
 
@@ -113,26 +125,31 @@ const makePrune = Effect.gen(function* () {
   const untilFew = (step: ReturnType<typeof removeStep>) =>
     Effect.repeat(step, { until: (removed) => removed < PRUNE_STEP });
 
-  return Effect.fnUntraced(function* (now: number) {
+  const pruneKind = Effect.fnUntraced(function* ({ rows, ms, perProject }: (typeof KEPT)[number], now: number) {
+    const isKind = sql.literal(rows);
     yield* untilFew(
       removeStep(
         sql`
-          SELECT ctid FROM events WHERE at < ${at(now - EVENTS_KEPT_MS)} AND NOT ${sql.literal(AWAITED)}
+          SELECT ctid FROM events WHERE at < ${at(now - ms)} AND ${isKind} AND NOT ${sql.literal(AWAITED)}
           ORDER BY at LIMIT ${PRUNE_STEP}`,
       ),
     );
     const crowded = yield* sql<{ readonly projectId: string }>`
-      SELECT project_id AS "projectId" FROM events
-      GROUP BY project_id HAVING count(*) > ${EVENTS_KEPT_PER_PROJECT}`;
+      SELECT project_id AS "projectId" FROM events WHERE ${isKind}
+      GROUP BY project_id HAVING count(*) > ${perProject}`;
     for (const { projectId } of crowded) {
       yield* untilFew(
         removeStep(sql`
           SELECT ctid FROM (
-            SELECT ctid, tx, id, project_id FROM events WHERE project_id = ${projectId}
-            ORDER BY tx DESC, id DESC OFFSET ${EVENTS_KEPT_PER_PROJECT}
+            SELECT ctid, tx, id, project_id FROM events WHERE project_id = ${projectId} AND ${isKind}
+            ORDER BY tx DESC, id DESC OFFSET ${perProject}
           ) AS events WHERE NOT ${sql.literal(AWAITED)} ORDER BY tx, id LIMIT ${PRUNE_STEP}`),
       );
     }
+  });
+
+  return Effect.fnUntraced(function* (now: number) {
+    for (const kind of KEPT) yield* pruneKind(kind, now);
   });
 });
 

@@ -2,16 +2,20 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { News } from "../../../domain/service/news.ts";
 import { cutPage, readCursor } from "../../cursor.ts";
+import { deliveryRefusedEvent, REFUSAL_NEWS_MS } from "../../event-rows.ts";
 import {
   REFUSALS_KEPT_PER_PROJECT,
   WebhookRefusals,
   type WebhookRefusal,
 } from "../../ports/triggers/webhook-refusals.ts";
+import { EventLog } from "../events/event-log.ts";
 import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
 
 /** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
+const REFUSED: News = "delivery.refused";
 
 interface Row extends Omit<WebhookRefusal, "declaredBytes" | "bodyBytes"> {
   /** pg returns bigint as text. */
@@ -45,6 +49,7 @@ const rowOf = (refusal: WebhookRefusal) => ({
 
 const makeAdd = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
+  const events = yield* EventLog;
   return Effect.fnUntraced(function* (refusals: readonly WebhookRefusal[]) {
     if (refusals.length === 0) return;
     yield* sql`
@@ -57,7 +62,14 @@ const makeAdd = Effect.gen(function* () {
         address text, forwarded_for text)
       JOIN projects ON projects.id = r.project_id
       ON CONFLICT DO NOTHING`;
-    const projects = [...new Set(refusals.map(({ projectId }) => projectId))];
+    const firsts = new Map(refusals.toReversed().map((refusal) => [refusal.projectId, refusal]));
+    const projects = [...firsts.keys()];
+    const quiet = yield* sql<{ readonly id: string }>`
+      SELECT project.id FROM projects AS project WHERE project.id = ANY(${projects}::uuid[]) AND NOT EXISTS (
+        SELECT FROM events WHERE events.project_id = project.id AND news = ${REFUSED}
+          AND at > ${at(Math.min(...refusals.map((refusal) => refusal.at)) - REFUSAL_NEWS_MS)}
+      )`;
+    yield* events.append(quiet.flatMap(({ id }) => firsts.get(id) ?? []).map(deliveryRefusedEvent));
     yield* sql`
       DELETE FROM webhook_refusals USING (
         SELECT surplus.id FROM unnest(${projects}::uuid[]) AS project (id) CROSS JOIN LATERAL (

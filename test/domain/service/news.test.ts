@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { newsOf } from "../../../src/domain/service/news.ts";
+
+test("a failure is news, and no other status of a session", () => {
+  const kinds = ["running", "stopped", "failed"].map((status) =>
+    newsOf({ type: "session.status", data: { status } }),
+  );
+  expect(kinds).toEqual([null, null, "session.failed"]);
+});
+
+test("what changes a page alone is no news", () => {
+  const kindOf = (type: string) => newsOf({ type, data: {} });
+  expect(["session.turn_changed", "change_request.updated", "fire.queued"].map(kindOf)).toEqual([
+    null,
+    null,
+    null,
+  ]);
+  expect(kindOf("change_request.remarked")).toBe("change_request.remarked");
+});
