@@ -3,6 +3,7 @@ import { start } from "./frame/app.ts";
 import { FOLDERS } from "./frame/later.ts";
 
 FOLDERS["account"] = () => import("./account/page.tsx");
+FOLDERS["activity"] = () => import("./activity/page.tsx");
 FOLDERS["automations"] = () => import("./automations/page.tsx");
 FOLDERS["connectors"] = () => import("./connectors/page.tsx");
 FOLDERS["conversation"] = () => import("./conversation/page.tsx");

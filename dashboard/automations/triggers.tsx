@@ -4,23 +4,23 @@ import type { Answer } from "../../src/cli/contract.ts";
 import { usesVariable } from "../../src/domain/trigger/placeholders.ts";
 import { request } from "../api/client.ts";
 import { ApiError } from "../api/api.ts";
-import { counted, now, ZONE } from "../elements/format.ts";
-import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
+import { counted } from "../elements/format.ts";
+import { firesLink, projectLink, refusedLink } from "../elements/parts.ts";
 import { TriggersSwitch } from "../projects/acts.tsx";
 import { headOf } from "../projects/head.tsx";
 import { isArchived } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { FrameAct, RoleAct } from "../ui/act.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
-import { Badge, Callout, Codes, CopyLine, Empty, Facts, Prose, Tag, Time } from "../ui/parts.tsx";
+import { Callout, Codes, CopyLine, Empty, Facts, Prose, Tag, Time } from "../ui/parts.tsx";
 import { actOn } from "./changes.ts";
 import { eventsOf, receiverOf, sampleDelivery, type Trigger } from "./deliveries.ts";
 import { Instants } from "./instants.tsx";
 import { TriggerLimit } from "./limit.tsx";
 import { openPreview } from "./preview.tsx";
-import { scheduleWords, scheduleWordsFor } from "./schedule.ts";
+import { LastRun, Schedule, State } from "./row-parts.tsx";
+import { scheduleWords } from "./schedule.ts";
 import { type Known, Senders } from "./senders.tsx";
-import { resultWord } from "./words.ts";
 
 type Project = Answer<"GET /v1/projects/:pid">;
 type Listing = Answer<"GET /v1/projects/:pid/triggers">;
@@ -126,26 +126,14 @@ interface About extends Known {
 }
 
 /** What became of its newest run, and a link to the others. */
-const Runs = ({ project, trigger: { slug, name, last_fire: newest } }: About) => {
-  const result = newest?.outcome?.state ?? newest?.status ?? "";
-  return (
-    <span className="parts">
-      {newest === null ? (
-        <span className="quiet">never</span>
-      ) : (
-        <span>
-          <Badge status={result} word={resultWord(result)} />{" "}
-          <a href={fireLink(project.id, newest.id)}>
-            <Time at={newest.at} />
-          </a>
-        </span>
-      )}
-      <a href={firesLink(project.id, slug)} aria-label={`All runs of ${name}`}>
-        all runs
-      </a>
-    </span>
-  );
-};
+const Runs = ({ project, trigger: { slug, name, last_fire: newest } }: About) => (
+  <span className="parts">
+    <LastRun pid={project.id} newest={newest} />
+    <a href={firesLink(project.id, slug)} aria-label={`All runs of ${name}`}>
+      all runs
+    </a>
+  </span>
+);
 
 /** Why a schedule has no next instant. */
 const whyNever = ({ project, trigger, isPaused }: About): string => {
@@ -168,25 +156,6 @@ const Next = (about: About) => {
       </summary>
       <Instants instants={upcoming} zone={timezone} />
     </details>
-  );
-};
-
-const Schedule = ({ cron, timezone = "UTC", next_fire_at: next }: Trigger & { readonly cron: string }) => {
-  const at = next ?? new Date(now()).toISOString();
-  const own = scheduleWordsFor(cron, { zone: timezone, own: ZONE, at });
-  const words = own ?? scheduleWords(cron);
-  return (
-    <span className="parts">
-      {words !== null && (
-        <span>
-          {words}
-          {timezone !== ZONE && (own === null ? ` (${timezone})` : " (your time)")}
-        </span>
-      )}
-      <span>
-        <code>{cron}</code> {timezone}
-      </span>
-    </span>
   );
 };
 
@@ -307,11 +276,6 @@ const Actions = ({ project, trigger }: About) => {
   );
 };
 
-const State = ({ trigger, isPaused }: About) => {
-  if (!trigger.enabled) return <Tag tone="warn">paused</Tag>;
-  return isPaused ? <Tag tone="warn">all paused</Tag> : <Tag>on</Tag>;
-};
-
 const Card = (about: About) => {
   const { project, secrets, trigger } = about;
   const { slug, name, type, cron, filter, secret_env: secret, webhook_url: url } = trigger;
@@ -322,7 +286,8 @@ const Card = (about: About) => {
         <div>
           <h2>{name}</h2>
           <p className="quiet">
-            <code>{slug}</code> <Tag>{type}</Tag> <State {...about} />
+            <code>{slug}</code> <Tag>{type}</Tag>{" "}
+            <State isEnabled={trigger.enabled} isPaused={about.isPaused} />
           </p>
         </div>
         <Actions {...about} />

@@ -11,6 +11,8 @@ type Linked = readonly [hash: string, label: string, title?: string];
 const PLACES: readonly Linked[] = [
   ["#/", "Sessions"],
   ["#/projects", "Projects"],
+  ["#/automations", "Automations"],
+  ["#/activity", "Activity"],
 ];
 
 /** Pages of the account, for owners. */

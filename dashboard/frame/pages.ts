@@ -28,6 +28,8 @@ const ROUTES: [RegExp, Page][] = [
   [/^#\/projects$/, polled("projects", "projects")],
   [/^#\/new$/, remade("projects", "newProject")],
   [/^#\/queue$/, heard("account", "queue")],
+  [/^#\/automations$/, heard("automations", "allTriggers")],
+  [/^#\/activity$/, heard("activity", "activity")],
   [/^#\/account$/, polled("account", "account")],
   [/^#\/operator$/, polled("operator", "operator")],
   [/^#\/people$/, polled("people", "people")],

@@ -23,6 +23,8 @@ const ACTIONS: Entry[] = [
   { label: "New project", kind: "Action", detail: "", go: "#/new" },
   { label: "Home", kind: "Action", detail: "", go: "#/" },
   { label: "Show the projects", kind: "Action", detail: "", go: "#/projects" },
+  { label: "Automations", kind: "Action", detail: "Triggers of all projects", go: "#/automations" },
+  { label: "Activity", kind: "Action", detail: "What happened", go: "#/activity" },
   { label: "Show the queue", kind: "Action", detail: "", go: "#/queue" },
   { label: "Account and access tokens", kind: "Action", detail: "", go: "#/account" },
   { label: "People", kind: "Action", detail: "Invite somebody", go: "#/people" },

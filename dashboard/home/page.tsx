@@ -4,7 +4,6 @@ import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
-import { notificationState } from "../live/attention.ts";
 import { counted } from "../elements/format.ts";
 import { isArchived } from "../projects/project.ts";
 import { NoProjects } from "../projects/none.tsx";
@@ -12,6 +11,7 @@ import { type ActivityGroup, ACTIVITY_WORDS } from "../../src/domain/session/act
 import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Empty, More } from "../ui/parts.tsx";
+import { NotificationButton } from "../ui/notification-button.tsx";
 import { Composer } from "./composer.tsx";
 import { hasQueued, isNarrowed, readFilter, type Filter } from "./filter.ts";
 import { useNarrowing } from "./narrowing.tsx";
@@ -23,22 +23,6 @@ import { byUrgency, groupQuery, groupsIn, type Session } from "./sessions.ts";
 
 type Me = Answer<"GET /v1/me">;
 type Project = Answer<"GET /v1/projects">["projects"][number];
-
-/** The browser asks only after a click. */
-const NotificationButton = () => {
-  const state = notificationState();
-  if (state === "impossible") return null;
-  if (state === "denied") return <span className="quiet">This browser blocks notifications.</span>;
-  return (
-    <button
-      type="button"
-      className="plain"
-      data-action={state === "off" ? "allow-notifications" : "stop-notifications"}
-    >
-      {state === "off" ? "Notify me" : "Stop notifications"}
-    </button>
-  );
-};
 
 /** Runs of triggers that have no session yet, beside the sessions that people asked for. */
 const QueuedRuns = ({ account, requests }: Pick<Me, "account"> & { readonly requests: number }) => {

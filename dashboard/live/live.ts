@@ -23,11 +23,16 @@ const EVENTS = [
   "sandbox.environment",
   "environment.build",
   "trigger.fired",
+  "delivery.refused",
+  "queue.full",
+  "manifest.stale",
+  "webhook.disabled",
   // A fire's event is named after its new state.
   ...FIRE_STATUSES.map((status) => `fire.${status}`),
   "change_request.opened",
   "change_request.review_requested",
   "change_request.updated",
+  "change_request.remarked",
   "change_request.merged",
   "change_request.closed",
 ];

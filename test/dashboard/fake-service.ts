@@ -11,6 +11,7 @@ import {
   makeConversations,
   servesFile,
 } from "./fake-conversation.ts";
+import { activityAnswer, type FakeActivity } from "./fake-activity.ts";
 import { connectorsAnswer, type FakeConnectors } from "./fake-connectors.ts";
 import { environmentAnswer, type FakeEnvironment } from "./fake-environment.ts";
 import { type FakePeople, openInvitation, peopleAnswer } from "./fake-people.ts";
@@ -39,7 +40,14 @@ interface Refusal {
 
 /** What the fake answers with; tests change it and call `emit`. */
 export interface World
-  extends FakeSettings, FakePeople, FakeReceivers, FakeConnectors, FakeEnvironment, FakeWorkspace {
+  extends
+    FakeActivity,
+    FakeSettings,
+    FakePeople,
+    FakeReceivers,
+    FakeConnectors,
+    FakeEnvironment,
+    FakeWorkspace {
   me: Json;
   sessions: Json[];
   sandbox: Json | null;
@@ -167,6 +175,7 @@ export const startFakeService = async (
     }
     // Null is an answer without a body.
     const answer = [
+      () => activityAnswer(world, route, body),
       () => peopleAnswer(world, route, body),
       () => receiversAnswer(world, route, body),
       () => connectorsAnswer(world, route),

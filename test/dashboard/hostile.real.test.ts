@@ -60,6 +60,8 @@ const PAGES = [
   [`#/projects/${PROJECT_ID}/usage`, ".rows"],
   [`#/projects/${PROJECT_ID}/fires/${FIRED_ID}`, ".request"],
   [`#/projects/${PROJECT_ID}/fires/${QUEUED_ID}`, ".request"],
+  ["#/automations", ".rows"],
+  ["#/activity", ".rows"],
   ["#/account", ".rows"],
   ["#/people", ".rows"],
   ["#/audit", ".rows"],

@@ -2,6 +2,7 @@
 import { makeMachines } from "./sample-machines.ts";
 import { sampleConversation } from "./sample-conversation.ts";
 import { sampleDoctor, sampleService } from "./sample-service.ts";
+import { sampleActivity } from "./fake-activity.ts";
 import { sampleEnvironment } from "./sample-environment.ts";
 import { samplePeople } from "./fake-people.ts";
 import { sampleConnectors } from "./fake-connectors.ts";
@@ -296,6 +297,7 @@ export const makeWorld = (now: number): World => ({
     logLine("2026-11-20T06:52:08.980Z", "runtime", "opencode server listening"),
     logLine(null, "sandbox", "a line of no form"),
   ],
+  ...sampleActivity(now, { projectId: PROJECT_ID, sessionId: SESSION_ID, fireId: FAILED_FIRE_ID }),
   conversation: sampleConversation(now),
   listing: {
     triggers: [

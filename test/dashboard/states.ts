@@ -42,6 +42,30 @@ export const STATES: readonly State[] = [
     },
   },
   { name: "nowhere", hash: "#/nothing", shows: ".empty" },
+  { name: "automations", hash: "#/automations", shows: ".row" },
+  {
+    name: "automations-paused",
+    hash: "#/automations",
+    shows: ".row",
+    change: (world) => {
+      world.listing = {
+        ...world.listing,
+        triggers_paused: true,
+        manifest: { ...Object(world.listing["manifest"]), stale: true },
+      };
+    },
+  },
+  { name: "automations-none", hash: "#/automations", shows: ".empty", change: none },
+  { name: "activity", hash: "#/activity", shows: ".row" },
+  {
+    name: "activity-none",
+    hash: "#/activity",
+    shows: ".empty",
+    change: (world) => {
+      world.activity = [];
+      world.activitySeen = null;
+    },
+  },
   { name: "queue", hash: "#/queue", shows: ".row" },
   { name: "operator", hash: "#/operator", shows: ".callout" },
   {

@@ -30,10 +30,7 @@ const opened = async (): Promise<string> => {
   const pid = await makeProject(service, { files: {} });
   await commitTo(service, pid, { branch: "work", files: { "a.txt": "one\n" } });
   const target = `/v1/projects/${pid}/change-requests`;
-  expectStatus(
-    await service.request("POST", target, { body: { title: "A change", head_ref: "work" } }),
-    201,
-  );
+  expectStatus(await service.request("POST", target, { body: { title: "A change", head_ref: "work" } }), 201);
   return pid;
 };
 
@@ -42,10 +39,7 @@ describe("what happened", () => {
     const pid = await opened();
     const target = `/v1/projects/${pid}/change-requests/1`;
     const said = { kind: "changes_requested", body: "Why?" };
-    expectStatus(
-      await service.request("POST", `${target}/remarks`, { body: said, token: ben.token }),
-      201,
-    );
+    expectStatus(await service.request("POST", `${target}/remarks`, { body: said, token: ben.token }), 201);
     expectStatus(await service.request("PUT", `${target}/reviewers/${ben.id}`), 200);
     const asked = {
       kind: "change_request.review_requested",
@@ -73,7 +67,8 @@ describe("what happened", () => {
   });
 
   it("is seen until the instant that its reader says, and never until one to come", async () => {
-    const see = (at: string) => service.request("POST", "/v1/activity/seen", { body: { at }, token: ben.token });
+    const see = (at: string) =>
+      service.request("POST", "/v1/activity/seen", { body: { at }, token: ben.token });
     expect((await read(ben.token))["seen_at"]).toBe(null);
     expectStatus(await see("2026-01-01T00:00:00.000Z"), 204);
     expect((await read(ben.token))["seen_at"]).toBe("2026-01-01T00:00:00.000Z");
@@ -90,20 +85,24 @@ describe("what happened", () => {
   });
 });
 
-describe("the triggers of all projects", () => {
-  const list = async (query = "", token = service.token) =>
-    expectStatus(await service.request("GET", `/v1/triggers${query}`, { token }), 200);
-  const CRON = '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 30 2 * * *"\nprompt = "Go"\n';
+const listTriggers = async (query = "", token = service.token) =>
+  expectStatus(await service.request("GET", `/v1/triggers${query}`, { token }), 200);
+const CRON = '[[triggers]]\nslug = "nightly"\ntype = "cron"\ncron = "0 30 2 * * *"\nprompt = "Go"\n';
 
+describe("the triggers of all projects", () => {
   it("are listed by project, without projects that have none or are archived", async () => {
-    const first = await makeProject(service, { files: { "platform.toml": `${CRON}${webhookEntry("push", "Go")}` } });
+    const first = await makeProject(service, {
+      files: { "platform.toml": `${CRON}${webhookEntry("push", "Go")}` },
+    });
     const archived = await makeProject(service, { files: { "platform.toml": CRON } });
     await service.request("PATCH", `/v1/projects/${archived}`, { body: { status: "archived" } });
     await makeProject(service, { files: {} });
     const broken = await makeProject(service, { files: { "platform.toml": '[[triggers]]\nslug = "x"\n' } });
     await service.request("PATCH", `/v1/projects/${first}`, { body: { triggers_paused: true } });
-    const projects = listOf(await list(), "projects").filter(({ id }) => id === first || id === broken);
-    expect(listOf(await list(), "projects").map(({ id }) => id)).not.toContain(archived);
+    const projects = listOf(await listTriggers(), "projects").filter(
+      ({ id }) => id === first || id === broken,
+    );
+    expect(listOf(await listTriggers(), "projects").map(({ id }) => id)).not.toContain(archived);
     expect(projects).toMatchObject([
       { id: broken, triggers: [], stale: false, triggers_paused: false },
       {
@@ -124,11 +123,11 @@ describe("the triggers of all projects", () => {
     const files = { "platform.toml": CRON };
     const [older, newer] = [await makeProject(service, { files }), await makeProject(service, { files })];
     await service.request("PATCH", `/v1/projects/${newer}`, { body: { default_role: null } });
-    const page = await list("?limit=1");
+    const page = await listTriggers("?limit=1");
     expect(listOf(page, "projects").map(({ id }) => id)).toEqual([newer]);
-    const next = await list(`?limit=1&cursor=${String(fields(page)["next_cursor"])}`);
+    const next = await listTriggers(`?limit=1&cursor=${String(fields(page)["next_cursor"])}`);
     expect(listOf(next, "projects").map(({ id }) => id)).toEqual([older]);
-    const ofBen = listOf(await list("?limit=1", ben.token), "projects");
+    const ofBen = listOf(await listTriggers("?limit=1", ben.token), "projects");
     expect(ofBen.map(({ id }) => id)).toEqual([older]);
   });
 });

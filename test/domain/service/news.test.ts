@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { newsOf } from "../../../src/domain/service/news.ts";
 
+const kindOf = (type: string) => newsOf({ type, data: {} });
+
 test("a failure is news, and no other status of a session", () => {
   const kinds = ["running", "stopped", "failed"].map((status) =>
     newsOf({ type: "session.status", data: { status } }),
@@ -9,7 +11,6 @@ test("a failure is news, and no other status of a session", () => {
 });
 
 test("what changes a page alone is no news", () => {
-  const kindOf = (type: string) => newsOf({ type, data: {} });
   expect(["session.turn_changed", "change_request.updated", "fire.queued"].map(kindOf)).toEqual([
     null,
     null,

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import {
+  dayText,
+  type Entry,
+  entrySubject,
+  entryText,
+  isNew,
+  withCounts,
+} from "../../dashboard/activity/words.ts";
+
+const AT = "2026-11-20T12:00:00.000Z";
+const entry = (rest: Partial<Entry>): Entry => ({
+  id: "1",
+  kind: "session.turn_ended",
+  at: AT,
+  project: { id: "p", name: "shop" },
+  session: null,
+  change_request: null,
+  trigger_slug: null,
+  fire_id: null,
+  person: null,
+  reviewer: null,
+  state: null,
+  code: null,
+  own: false,
+  ...rest,
+});
+const [ada, ben] = [
+  { id: "a", name: "Ada" },
+  { id: "b", name: "Ben" },
+];
+
+const ended = (id: string, name: string) => entry({ id, session: { id: name, name }, state: "completed" });
+const local = (day: number, hour: number) => new Date(2026, 10, day, hour);
+
+describe("an entry", () => {
+  it("calls its reader you, and others by their names", () => {
+    const asked = entry({ kind: "change_request.review_requested", person: ada, reviewer: ben });
+    expect([entryText(asked, "b"), entryText(asked, "a"), entryText(asked, "c")]).toEqual([
+      "Ada asks you for a review",
+      "You ask Ben for a review",
+      "Ada asks Ben for a review",
+    ]);
+    const said = entry({ kind: "change_request.remarked", person: ben, state: "changes_requested" });
+    expect([entryText(said, "b"), entryText(said, "a")]).toEqual([
+      "You ask for changes",
+      "Ben asks for changes",
+    ]);
+    expect(entryText({ ...said, state: "comment" }, "a")).toBe("Ben commented");
+  });
+
+  it("has the name of its change request, its session, its trigger or its project", () => {
+    const session = { id: "s", name: "Fix it" };
+    expect([
+      entrySubject(entry({ change_request: { number: 7, title: "Fix" }, session })),
+      entrySubject(entry({ session })),
+      entrySubject(entry({ trigger_slug: "nightly" })),
+      entrySubject(entry({})),
+    ]).toEqual(["#7 Fix", "Fix it", "nightly", "shop"]);
+  });
+
+  it("is new since its reader last looked, unless she did it or never looked", () => {
+    const reader = { id: "a", seenAt: "2026-11-20T11:59:59.999Z" };
+    expect([
+      isNew(entry({}), reader),
+      isNew(entry({ person: ben }), reader),
+      isNew(entry({ person: ada }), reader),
+      isNew(entry({}), { ...reader, seenAt: AT }),
+      isNew(entry({}), { ...reader, seenAt: null }),
+    ]).toEqual([true, true, false, false, false]);
+  });
+
+  it("stands for those before it in which the same happened", () => {
+    const rows = withCounts([ended("4", "x"), ended("3", "x"), ended("2", "y"), ended("1", "x")]);
+    expect(rows.map((row) => [row.entry.id, row.count])).toEqual([
+      ["4", 2],
+      ["2", 1],
+      ["1", 1],
+    ]);
+  });
+});
+
+describe("a day", () => {
+  it("is today and yesterday by the reader's midnight", () => {
+    const now = local(20, 1).getTime();
+    expect(
+      [local(20, 0), local(19, 23), local(18, 23)].map((day) => dayText(day.toISOString(), now)).slice(0, 2),
+    ).toEqual(["Today", "Yesterday"]);
+    expect(dayText(local(18, 23).toISOString(), now)).toContain("18");
+  });
+});
