@@ -62,7 +62,7 @@ export const entryText = (entry: Entry, readerId: string): string => {
   }
 };
 
-/** What it is about, by a name. */
+/** Its change request, session, trigger or project, by a name. */
 export const entrySubject = ({
   change_request: request,
   session,
@@ -77,8 +77,8 @@ export interface Row {
   readonly count: number;
 }
 
-/** Runs of a trigger are one thing; so are the ends of a session's turns. */
-const thingOf = ({
+/** Runs of one trigger are alike, and ends of one session's turns too. */
+const likeness = ({
   kind,
   project,
   session,
@@ -92,7 +92,7 @@ export const withCounts = (entries: readonly Entry[]): readonly Row[] => {
   const rows: { entry: Entry; count: number }[] = [];
   for (const entry of entries) {
     const last = rows.at(-1);
-    if (last !== undefined && thingOf(last.entry) === thingOf(entry)) last.count += 1;
+    if (last !== undefined && likeness(last.entry) === likeness(entry)) last.count += 1;
     else rows.push({ entry, count: 1 });
   }
   return rows;

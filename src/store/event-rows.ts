@@ -221,7 +221,7 @@ export const manifestStaleEvent = (projectId: string, commit: string | null, at:
   data: { commit },
 });
 
-/** A project is told of its refused deliveries at most once in this time, ms: anyone may send some. */
+/** The time between two events of a project about refused deliveries, ms: anyone may send some. */
 export const REFUSAL_NEWS_MS = 60 * 60 * 1000;
 
 /** Deliveries to a project are refused. The first one says why. */

@@ -23,7 +23,13 @@ import { addPerson, addProject, makeWorld, NOON, type World } from "../support/w
 const read = Effect.fnUntraced(function* (world: World, request: Partial<ActivityRequest> = {}) {
   const { list } = yield* Activity;
   const reader = { accountId: world.accountId, userId: null };
-  return yield* list(reader, { limit: 50, cursor: null, personId: world.userId, projectId: null, ...request });
+  return yield* list(reader, {
+    limit: 50,
+    cursor: null,
+    personId: world.userId,
+    projectId: null,
+    ...request,
+  });
 });
 const kinds = ({ items }: { readonly items: readonly ActivityEntry[] }) => items.map(({ kind }) => kind);
 
@@ -102,7 +108,7 @@ const checkList = (check: Check): void => {
   );
 
   check(
-    "says who did what to a change request, and whom it is for",
+    "says who did what to a change request, and marks the entries of its reader",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const ben = yield* addPerson(world);
@@ -169,7 +175,7 @@ const checkKept = (check: Check): void => {
   );
 
   check(
-    "has refused deliveries once in an hour, whoever sends them",
+    "has refused deliveries once in an hour",
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { projectId } = world;

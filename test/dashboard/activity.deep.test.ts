@@ -5,7 +5,7 @@ import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());
 
-const title = hasChromium ? "what happened" : "what happened (/usr/bin/chromium is missing)";
+const title = hasChromium ? "the activity" : "the activity (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
   const start = useBrowser();
 
@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("3 new since you last looked.").waitFor();
     expect(await fresh.count()).toBe(3);
     expect(fake.world.activitySeen).toBe(newest);
-    // What comes while she looks is new, too.
+    // An entry that comes while she looks is new, too.
     fake.world.activity = [
       // eslint-disable-next-line no-restricted-properties -- the browser's clock is the real one
       { ...fake.world.activity[1], id: "9001", at: new Date(Date.now()).toISOString() },
@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)(title, () => {
   });
 });
 
-describe.skipIf(!hasChromium)(title.replace("what happened", "the triggers of all projects"), () => {
+describe.skipIf(!hasChromium)(title.replace("the activity", "the triggers of all projects"), () => {
   const start = useBrowser();
 
   it("are reached from the header, say when they run and how they ran, and lead to their project", async () => {

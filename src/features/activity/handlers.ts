@@ -79,7 +79,7 @@ const list = Effect.fnUntraced(function* (query: { readonly limit?: number; read
   };
 });
 
-/** A program that reads the list for a person, such as her agent, has not seen it for her. Nobody has seen what is to come. */
+/** A program that reads the list for a person, such as her agent, has not seen it for her. An instant to come counts as now. */
 const see = Effect.fnUntraced(function* (moment: string) {
   const caller = yield* Caller;
   if (caller.origin !== "user") return;

@@ -10,7 +10,7 @@ test("a failure is news, and no other status of a session", () => {
   expect(kinds).toEqual([null, null, "session.failed"]);
 });
 
-test("what changes a page alone is no news", () => {
+test("an event that only changes a page is no news", () => {
   expect(["session.turn_changed", "change_request.updated", "fire.queued"].map(kindOf)).toEqual([
     null,
     null,

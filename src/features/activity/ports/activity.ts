@@ -26,7 +26,7 @@ export interface ActivityEntry {
     readonly prompt: string | null;
   } | null;
   readonly changeRequest: { readonly number: number; readonly title: string } | null;
-  /** Who opened or merged the request, commented on it, or asked for a review. Null: nobody, or it is not known. */
+  /** Who opened or merged the request, commented on it, or asked for a review. Null: other entries, and where it is unknown. */
   readonly person: Named | null;
   /** It is about a session or a change request of the reader, answers a comment of hers, or asks her. */
   readonly isOwn: boolean;

@@ -44,6 +44,22 @@ const remarkOf = ({ file, side, firstLine, lastLine, resolvedBy, resolvedAt, ...
 
 const first = ([row]: readonly Row[]): Remark | null => (row === undefined ? null : remarkOf(row));
 
+/** Adds the row, unless the request has too many, or none that the remark could answer. */
+const insertRemark = (sql: SqlClient.SqlClient, remark: NewRemark) => {
+  const { id, requestId, kind, body, commit, place, replyTo, createdBy, createdAt } = remark;
+  return sql<{ readonly id: string }>`
+    INSERT INTO change_request_remarks (id, change_request_id, kind, body, commit, file, side, first_line, last_line,
+      reply_to, created_by, created_at)
+    SELECT ${id}::uuid, ${requestId}::uuid, ${kind}, ${body}, ${commit}, ${place?.file ?? null}, ${place?.side ?? null},
+      ${place?.firstLine ?? null}::integer, ${place?.lastLine ?? null}::integer, ${replyTo}::uuid, ${createdBy}::uuid,
+      ${at(createdAt)}::timestamptz
+    WHERE (SELECT count(*) FROM change_request_remarks WHERE change_request_id = ${requestId}) < ${REMARKS_MAX}
+      AND (${replyTo}::uuid IS NULL OR EXISTS (
+        SELECT 1 FROM change_request_remarks
+        WHERE change_request_id = ${requestId} AND id = ${replyTo}::uuid AND reply_to IS NULL))
+    RETURNING id`;
+};
+
 /**
  * Stores what the row of a session shows: how many threads of others are open, and who asks for changes, the newest one of those
  * whose newest verdict it is.
@@ -116,18 +132,8 @@ export const layer = Layer.effect(
         Effect.andThen(sql`SELECT 1 FROM change_requests WHERE id = ${requestId} FOR UPDATE`, write),
       );
     const add = Effect.fnUntraced(function* (request: ChangeRequest, remark: NewRemark) {
-      const { id, kind, body, commit, place, replyTo, createdBy, createdAt } = remark;
-      const added = yield* sql<{ readonly id: string }>`
-        INSERT INTO change_request_remarks (id, change_request_id, kind, body, commit, file, side, first_line, last_line,
-          reply_to, created_by, created_at)
-        SELECT ${id}::uuid, ${request.id}::uuid, ${kind}, ${body}, ${commit}, ${place?.file ?? null}, ${place?.side ?? null},
-          ${place?.firstLine ?? null}::integer, ${place?.lastLine ?? null}::integer, ${replyTo}::uuid, ${createdBy}::uuid,
-          ${at(createdAt)}::timestamptz
-        WHERE (SELECT count(*) FROM change_request_remarks WHERE change_request_id = ${request.id}) < ${REMARKS_MAX}
-          AND (${replyTo}::uuid IS NULL OR EXISTS (
-            SELECT 1 FROM change_request_remarks
-            WHERE change_request_id = ${request.id} AND id = ${replyTo}::uuid AND reply_to IS NULL))
-        RETURNING id`;
+      const { id, replyTo, createdAt } = remark;
+      const added = yield* insertRemark(sql, remark);
       if (added.length === 0) return null;
       yield* changed(request, createdAt);
       const above = replyTo === null ? null : yield* reads.get(request.id, replyTo);

@@ -87,7 +87,7 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => ({
   upcoming: upcomingOf(trigger, known),
 });
 
-/** What is known of the project's triggers beside the manifest. */
+/** The instants and last runs of the project's triggers. */
 const readKnown = Effect.fnUntraced(function* (project: Project, triggers: readonly TriggerDefinition[]) {
   const projects = yield* Projects;
   const cursors = yield* projects.cursors(triggers.map(({ slug }) => ({ projectId: project.id, slug })));

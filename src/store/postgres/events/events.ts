@@ -28,7 +28,7 @@ const AWAITED = `EXISTS (
   SELECT FROM outbound_webhooks AS webhook WHERE webhook.project_id = events.project_id AND webhook.status = 'enabled'
     AND (webhook.cursor_tx, webhook.cursor_row) < (events.tx, events.id)
 )`;
-/** What is kept apart: the rows, how long, and how many for each project. */
+/** News and other events: how long they stay, and how many of each project. */
 const KEPT = [
   { rows: "news IS NULL", ms: EVENTS_KEPT_MS, perProject: EVENTS_KEPT_PER_PROJECT },
   { rows: "news IS NOT NULL", ms: NEWS_KEPT_MS, perProject: NEWS_KEPT_PER_PROJECT },
@@ -125,7 +125,10 @@ const makePrune = Effect.gen(function* () {
   const untilFew = (step: ReturnType<typeof removeStep>) =>
     Effect.repeat(step, { until: (removed) => removed < PRUNE_STEP });
 
-  const pruneKind = Effect.fnUntraced(function* ({ rows, ms, perProject }: (typeof KEPT)[number], now: number) {
+  const pruneKind = Effect.fnUntraced(function* (
+    { rows, ms, perProject }: (typeof KEPT)[number],
+    now: number,
+  ) {
     const isKind = sql.literal(rows);
     yield* untilFew(
       removeStep(
