@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { uuidV7 } from "../../src/domain/ids.ts";
+import { failure } from "../../src/domain/session/failure.ts";
 import {
   Activity,
   type ActivityEntry,
@@ -33,7 +34,7 @@ const read = Effect.fnUntraced(function* (world: World, request: Partial<Activit
 });
 const kinds = ({ items }: { readonly items: readonly ActivityEntry[] }) => items.map(({ kind }) => kind);
 
-const failure = { code: "branch_failed", message: "The branch could not be made.", at: NOON + 5 };
+const unmade = failure("branch_failed", "The branch could not be made.");
 
 const opened = (world: World, by: string) =>
   Effect.flatMap(ChangeRequests, ({ open }) =>
@@ -87,7 +88,7 @@ const checkList = (check: Check): void => {
       const run = fired(world);
       yield* admitOne(world, run);
       const id = yield* admitSession(world);
-      yield* tellSession(id, { type: "branch.failed", failure }, NOON + 5);
+      yield* tellSession(id, { type: "branch.failed", failure: unmade }, NOON + 5);
       const all = yield* read(world);
       expect(kinds(all)).toEqual(["session.failed", "trigger.fired"]);
       expect(all.items).toMatchObject([
