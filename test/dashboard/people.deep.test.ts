@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await mia.page.getByRole("link", { name: "greeter" }).click();
     await mia.page.getByText("Your role in this project is viewer.").waitFor();
     expect(await mia.page.getByRole("link", { name: "New session" }).count()).toBe(0);
-    await mia.page.getByRole("link", { name: "Automations" }).click();
+    await mia.page.locator(".tabs").getByRole("link", { name: "Automations" }).click();
     await mia.page.getByText("Note each push").first().waitFor();
     expect(await mia.page.getByRole("link", { name: "Add a trigger" }).count()).toBe(0);
     // A viewer cannot list secrets. The page says so in its frame, and asks once.

@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const { page, fake, visit } = await start(world());
     await visit(PROJECT);
     await page.getByText("Tidy the docs").waitFor();
-    await page.getByRole("link", { name: "Automations" }).click();
+    await page.locator(".tabs").getByRole("link", { name: "Automations" }).click();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page
       .getByRole("link", { name: /^Note each push/ })

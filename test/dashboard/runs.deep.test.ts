@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)(title, () => {
   it("are one list, newest first: their result, reason, time and cause", async () => {
     const { page, visit } = await start(world());
     await visit(PROJECT);
-    await page.getByRole("link", { name: "Automations" }).click();
+    await page.locator(".tabs").getByRole("link", { name: "Automations" }).click();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page.locator(".rows").waitFor();
     const rows = await page.locator(".rows > li").allInnerTexts();

@@ -199,7 +199,7 @@ describe("the page's lists with 10,000 sessions and 50,000 fires", () => {
       await page.getByLabel("Name").fill("session 9999");
       await page.getByRole("link", { name: "Session 9999" }).waitFor();
       await expect.poll(rows).toBe(1);
-      await page.getByRole("link", { name: "Automations" }).click();
+      await page.locator(".tabs").getByRole("link", { name: "Automations" }).click();
       await page.getByRole("link", { name: "Runs and deliveries" }).click();
       await page.getByRole("status").getByText("50 runs, and older ones").waitFor();
       expect(await rows()).toBe(PAGE);

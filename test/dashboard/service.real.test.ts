@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("link", { name: "Projects", exact: true }).click();
     await page.getByRole("link", { name: "greeter" }).click();
     await page.getByText("live", { exact: true }).waitFor();
-    await page.getByRole("link", { name: "Automations" }).click();
+    await page.locator(".tabs").getByRole("link", { name: "Automations" }).click();
     await page.getByRole("button", { name: "Preview: Note each push" }).click();
     await page.getByLabel("Body (JSON)").fill('{"pusher": {"name": "Mona"}}');
     await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)(title, () => {
       .getByRole("link", { name: /^run …/ })
       .waitFor();
     await page.getByRole("link", { name: "greeter" }).click();
-    await page.getByRole("link", { name: "Automations" }).click();
+    await page.locator(".tabs").getByRole("link", { name: "Automations" }).click();
     await page.getByRole("link", { name: "Runs and deliveries" }).click();
     await page.getByRole("link", { name: /^Note each push, by hand, \w+, stopped/ }).waitFor();
     await page.getByLabel("State").selectOption("queued");
