@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
+import { RealService } from "./real-service.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
@@ -66,5 +67,34 @@ describe.skipIf(!hasChromium)(title.replace("the activity", "the triggers of all
     await cron.getByText("all paused").waitFor();
     await cron.getByRole("link", { name: /^Look back/ }).click();
     await page.waitForURL(new RegExp(`#/projects/${PROJECT_ID}/triggers`));
+  });
+});
+
+describe.skipIf(!hasChromium)(`${title}, over the service`, () => {
+  let real: RealService;
+  beforeAll(async () => {
+    real = await RealService.start();
+  });
+  afterAll(() => real.stop());
+
+  it("tells a person once of a run that happened while she was away, and the run is on both pages", async () => {
+    const { baseUrl, client, project } = real;
+    const { page } = await real.asOwner();
+    await page.goto(`${baseUrl}/#/activity`);
+    await page.getByText("Nothing happened yet.").waitFor();
+    const fire = () => client.send("POST", `/v1/projects/${project}/triggers/on-push/fire`, {});
+    await fire();
+    const run = page.locator(".row", { hasText: "The trigger on-push started a session" });
+    await run.waitFor();
+    // She looked, and goes.
+    await page.goto(`${baseUrl}/#/automations`);
+    await page.locator(".row", { hasText: "Note each push" }).getByText("last", { exact: true }).waitFor();
+    await fire();
+    await page.goto(`${baseUrl}/#/activity`);
+    await page.reload();
+    await page.getByText(/^[1-9]\d* new since you last looked\.$/).waitFor();
+    await page.reload();
+    await page.getByText("Nothing new since you last looked.").waitFor();
+    await run.first().waitFor();
   });
 });
