@@ -54,7 +54,9 @@ export const layer = Layer.effect(
     return {
       list,
       seenAt: (personId) =>
-        sql<{ readonly at: number | null }>`SELECT activity_seen_at AS at FROM users WHERE id = ${personId}`.pipe(
+        sql<{
+          readonly at: number | null;
+        }>`SELECT activity_seen_at AS at FROM users WHERE id = ${personId}`.pipe(
           Effect.map(([row]) => row?.at ?? null),
           stored("activity.seenAt"),
         ),

@@ -93,8 +93,7 @@ const TriggerPage = Schema.Struct({
       triggers: Schema.Array(TriggerSummary),
       errors: Schema.Finite.annotate({ description: "How many mistakes the project's manifest has." }),
       stale: Schema.Boolean.annotate({
-        description:
-          "The newest manifest cannot be read. The triggers of the last good one stay in force.",
+        description: "The newest manifest cannot be read. The triggers of the last good one stay in force.",
       }),
       triggers_paused: Schema.Boolean,
     }),
