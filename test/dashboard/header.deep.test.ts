@@ -65,13 +65,18 @@ describe.skipIf(!hasChromium)(title, () => {
 
   it.each([
     { width: 390, shown: ["Platform", "", "1 needs you", "Menu"] },
-    { width: 1024, shown: ["Platform", "Sessions", "Projects", "Search", "1 needs you", "Menu"] },
+    {
+      width: 1024,
+      shown: ["Platform", "Sessions", "Projects", "Automations", "Activity", "Search", "1 needs you", "Menu"],
+    },
     {
       width: 1440,
       shown: [
         "Platform",
         "Sessions",
         "Projects",
+        "Automations",
+        "Activity",
         "Search Ctrl K",
         "1 needs you",
         "People",
