@@ -6,7 +6,7 @@
  *  D3 A signal is listened for from before a round: the next round sees what is committed during this one.
  *  D4 The last run of each duty is in this process's memory: when it ended, how long it took, whether a part of it crashed.
  *  D5 A duty is late if its round takes far longer than its period, or if its last round crashed as a whole. A part that
- *     crashed is one project's or session's trouble, and does not make the service unready.
+ *     crashed is one project's or session's trouble, and does not make the service unready: `/readyz` and the metrics tell of it.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -55,6 +55,11 @@ export class RunRecord {
       const allowed = Math.max(LATE_MS, LATE_PERIODS * (periods.get(name) ?? 0));
       return this.#broken.has(name) || now - (this.#begun.get(name) ?? now) > allowed;
     });
+  }
+
+  /** The duties whose last round crashed, in whole or in part. */
+  failed(): readonly DutyName[] {
+    return DUTY_NAMES.filter((name) => this.#runs.get(name)?.failed === true);
   }
 
   began(name: DutyName, now: number): void {

@@ -7,6 +7,7 @@ const WELL = {
   isStarted: true,
   isSchedulerLate: false,
   lateDuties: [],
+  failedDuties: [],
   freeBytes: null,
   isPaused: false,
 } as const;
@@ -15,6 +16,15 @@ describe("readiness", () => {
   it("is given if writes, notifications, duties and disk are well", () => {
     expect(readiness(WELL)).toMatchObject({ status: "ready", late_duties: [] });
     expect(readiness({ ...WELL, freeBytes: 32 * 1024 ** 2 }).status).toBe("ready");
+  });
+
+  it("names duties that crash in a part, and does not end for them", () => {
+    const failedDuties = ["orphans"] as const;
+    expect(readiness({ ...WELL, failedDuties })).toMatchObject({
+      status: "ready",
+      checks: { duties: true },
+      failed_duties: ["orphans"],
+    });
   });
 
   it.each([

@@ -41,6 +41,7 @@ describe("a background duty", () => {
       expect(rounds).toBe(2);
       expect(runs.lastRun("sweeper")).toEqual({ endedAt: HOUR_MS + 2_000, tookMs: 2_000, failed: false });
       expect(runs.failures("sweeper")).toBe(1);
+      expect(runs.failed()).toEqual([]);
       expect(runs.lastRun("orphans")).toBeNull();
     }),
   );
@@ -128,6 +129,7 @@ describe("a background duty", () => {
       yield* Effect.provideService(runDuty("orphans", { round, periodMs: HOUR_MS }), DutyRuns, runs);
       yield* TestClock.adjust(0);
       expect(runs.late(0, new Map())).toEqual([]);
+      expect(runs.failed()).toEqual(["orphans"]);
     }),
   );
 

@@ -89,6 +89,18 @@ export const ALERT_CASES: readonly AlertCase[] = [
     bad: late("admission_seconds", "1", "2.5", "0+98x600"),
     good: late("admission_seconds", "1", "2.5", "0+100x600"),
   },
+  {
+    alert: "PlatformDiskScarce",
+    after: 10,
+    bad: { 'platform_data_disk_free_bytes{instance="a"}': "1000000000x20" },
+    good: { 'platform_data_disk_free_bytes{instance="a"}': "1100000000x20" },
+  },
+  {
+    alert: "PlatformDutiesFail",
+    after: 20,
+    bad: { 'platform_duties_failed{instance="a"}': "1x30" },
+    good: { 'platform_duties_failed{instance="a"}': "1x10 0x20" },
+  },
 ];
 
 /** The cases as a file for `promtool test rules`. */

@@ -239,6 +239,14 @@ export const GAUGES = define({
   sandboxes_booting: { about: "Sandboxes that boot on this node.", labels: [] },
   sandboxes_waiting: { about: "Sandboxes that wait on this node to boot.", labels: [] },
   scheduler_late: { about: "1 if the scheduler has not run for two intervals, else 0.", labels: [] },
+  data_disk_free_bytes: {
+    about: "Free bytes on the data directory's disk. 0 also if it takes no files.",
+    labels: [],
+  },
+  duties_failed: {
+    about: "Background duties whose last round crashed, in whole or in part.",
+    labels: [],
+  },
   process_memory_bytes: { about: "Resident memory of this process.", labels: [] },
   process_cpu_seconds: { about: "Processor time of this process since it began.", labels: [] },
 });

@@ -9,6 +9,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Scheduler } from "../../duties/scheduler.ts";
 import { Operations, type Watch } from "../../store/ports/operations.ts";
+import { ThisNode } from "../limits.ts";
+import { DutyRuns } from "../../services/duty.ts";
 import { Measures } from "../../telemetry/port.ts";
 import { BootPlaces } from "../../services/sessions/boot-places.ts";
 
@@ -27,6 +29,8 @@ export const watchGauges = Effect.gen(function* () {
   const { watch } = yield* Operations;
   const places = yield* BootPlaces;
   const { state: scheduler } = yield* Scheduler;
+  const { diskFreeBytes } = yield* ThisNode;
+  const runs = yield* DutyRuns;
   let last: { readonly at: number; readonly watch: Watch | null; readonly isUp: boolean } | null = null;
 
   const look = Effect.fnUntraced(function* (now: number) {
@@ -56,6 +60,9 @@ export const watchGauges = Effect.gen(function* () {
     measures.set("sandboxes_booting", {}, booting);
     measures.set("sandboxes_waiting", {}, waiting);
     measures.set("scheduler_late", {}, (yield* scheduler).late ? 1 : 0);
+    measures.set("duties_failed", {}, runs.failed().length);
+    const freeBytes = yield* diskFreeBytes;
+    if (freeBytes !== null) measures.set("data_disk_free_bytes", {}, freeBytes);
     const { user, system } = process.cpuUsage();
     measures.set("process_cpu_seconds", {}, (user + system) / 1e6);
     measures.set("process_memory_bytes", {}, process.memoryUsage.rss());

@@ -24,6 +24,8 @@ interface Seen {
   readonly isStarted: boolean;
   readonly isSchedulerLate: boolean;
   readonly lateDuties: readonly DutyName[];
+  /** Their last round crashed, in whole or in part. A part alone does not make the service unready. */
+  readonly failedDuties: readonly DutyName[];
   /** On the data directory's disk. Null if the system does not say. */
   readonly freeBytes: number | null;
   /** A restored copy is ready during its pause, and says so. */
@@ -42,18 +44,21 @@ export const readiness = (seen: Seen) => {
   };
   const isReady = Object.values(checks).every(Boolean);
   const status = isReady ? "ready" : "not_ready";
-  return { status, checks, late_duties: seen.lateDuties, paused: seen.isPaused } as const;
+  const { lateDuties, failedDuties, isPaused } = seen;
+  return { status, checks, late_duties: lateDuties, failed_duties: failedDuties, paused: isPaused } as const;
 };
 
 /** It reads what heartbeats and duties have shown lately, and sends no statement. */
 const ready = Effect.gen(function* () {
   const { periods, diskFreeBytes } = yield* ThisNode;
   const { late: isSchedulerLate } = yield* (yield* Scheduler).state;
+  const duties = yield* DutyRuns;
   const answer = readiness({
     ...(yield* (yield* StoreHealth).state),
     isStarted: (yield* Readiness).started(),
     isSchedulerLate,
-    lateDuties: (yield* DutyRuns).late(yield* Clock.currentTimeMillis, periods),
+    lateDuties: duties.late(yield* Clock.currentTimeMillis, periods),
+    failedDuties: duties.failed(),
     freeBytes: yield* diskFreeBytes,
     isPaused: (yield* Pause).isOn,
   });
