@@ -1,7 +1,7 @@
 /** When a schedule runs, as a person picks it, and what follows from that: the words for it, and its next instants. */
 import { SelectField, TextField } from "../ui/form.tsx";
 import { Instants } from "./instants.tsx";
-import { NAMED_WEEKDAYS, scheduleWords } from "./schedule.ts";
+import { NAMED_WEEKDAYS, scheduleHint, scheduleWords } from "./schedule.ts";
 import { type Typed, typedCron, typedWeekdays } from "./typed.ts";
 
 /** What is typed in the form of a trigger, and how a part of it changes. */
@@ -93,9 +93,10 @@ const ScheduleFields = ({ typed, write }: Write) => (
 
 const ZONES = Intl.supportedValuesOf("timeZone");
 
-/** The schedule in words. Nothing where it has none. */
+/** The schedule in words, or what surprises in it. Nothing where it has neither. */
 const Words = ({ typed }: Pick<Write, "typed">) => {
-  const words = scheduleWords(typedCron(typed));
+  const cron = typedCron(typed);
+  const words = scheduleWords(cron) ?? scheduleHint(cron);
   return words !== null && <p>{words}</p>;
 };
 

@@ -2,6 +2,7 @@
  * Schedules in words. A schedule is six fields (second, minute, hour, day, month, weekday). Few forms of it have words; the page shows
  * the others as they are written, with their next instants.
  */
+import { hasEitherDay } from "../../src/domain/trigger/cron-days.ts";
 import { counted } from "../elements/format.ts";
 
 export type Every = "day" | "weekday" | "week" | "month";
@@ -175,6 +176,12 @@ export const scheduleWords = (cron: string): string | null => {
   const schedule = parse(cron);
   return schedule === null ? null : text(schedule);
 };
+
+/** What surprises people in a schedule that names days of the month and weekdays, too. Null: it does not. */
+export const scheduleHint = (cron: string): string | null =>
+  hasEitherDay(cron.trim().split(/\s+/))
+    ? "It runs on each of these days of the month, and also on each of these weekdays: one of the two is enough."
+    : null;
 
 /** The same on the reader's clock. Null: it has no words there. */
 export const scheduleWordsFor = (cron: string, { zone, own, at }: Zones): string | null => {

@@ -34,6 +34,24 @@ describe("a failure of buildah", () => {
       expect(failed("ADD a /", said)).toEqual({ code: "too_large", what: "disk", limit: 1000 });
   });
 
+  it.each([
+    [
+      "ADD a.tar /",
+      'Error: building at STEP "ADD a.tar /": storing "a.tar": copier: put: error setting ownership of "/x": potentially insufficient UIDs or GIDs available in user namespace (requested 1407182137:1407182137 for /x): Check /etc/subuid and /etc/subgid: lchown /x: invalid argument',
+      125,
+    ],
+    [
+      "RUN chown 1407182137 /x",
+      "chown: changing ownership of '/x': Invalid argument\nError: x: exit status 1",
+      1,
+    ],
+  ])("ends with what owners a build has, if a file has another one: %s", (instruction, said, code) => {
+    expect(failed(instruction, said, { code })).toMatchObject({
+      code: "step_failed",
+      tail: expect.stringMatching(/users and groups from 0 to 65535 only.*\n$/),
+    });
+  });
+
   it("is the base image's if another image is missing", () => {
     const said = "Error: COPY --from=other.example/image: no stage or image found with that name";
     expect(failed("COPY --from=other.example/image / /", said)).toMatchObject({

@@ -1,9 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { cronOf, pickedOf, scheduleWords, scheduleWordsFor } from "../../dashboard/automations/schedule.ts";
+import { cronOf, pickedOf, scheduleHint, scheduleWords, scheduleWordsFor } from "../../dashboard/automations/schedule.ts";
 
 const WINTER = "2027-01-04T08:00:00.000Z";
 
 describe("a schedule", () => {
+  it.each([
+    ["0 0 8 1-7 * MON", true],
+    [" 0  0 8 1 1 1 ", true],
+    ["0 0 8 1-7 * *", false],
+    ["0 0 8 */2 * MON", false],
+    ["0 0 8 * * MON", false],
+  ])("of days and weekdays says that one of the two is enough: %s", (cron, says) => {
+    expect(scheduleHint(cron)?.includes("one of the two is enough") ?? false).toBe(says);
+  });
+
   it.each([
     ["0 0 9 * * 1", "Every Monday at 09:00"],
     ["0 30 2 * * *", "Every day at 02:30"],

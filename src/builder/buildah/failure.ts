@@ -50,6 +50,16 @@ const PATH_LENGTH = /: file name too long/i;
 /** The longest path, in bytes. */
 export const PATH_MAX = 4096;
 
+/** A build's user namespace has no number for an owner. Last is what `chown` says of it in a step's own words. */
+const OWNER =
+  /insufficient UIDs or GIDs|\blchown .*: invalid argument|changing (?:ownership|group) of .*: Invalid argument/;
+const OWNER_HINT =
+  "A build has users and groups from 0 to 65535 only. Give the files such an owner, for example by `tar --owner=0 --group=0`.";
+
+/** The end of the output, which closes with what helps if the reason is hard to read. */
+const explained = (tail: string): string =>
+  OWNER.test(tail) ? `${tail.trimEnd()}\n${OWNER_HINT}\n` : tail;
+
 const exitOf = (error: string, code: number | null): number | null => {
   const said = /exit status (\d+)\s*$/.exec(error)?.[1];
   if (said !== undefined) return Number(said);
@@ -83,7 +93,7 @@ export const classifyFailure = ({ code, output, refused, diskBytes, stages }: En
   if (!ranCommand && (instruction.keyword === "FROM" || (named !== undefined && BASE.test(error)))) {
     return { code: "base_unavailable", reference: named ?? fromReference(instruction), line, tail };
   }
-  return { code: "step_failed", step, line, exit, tail };
+  return { code: "step_failed", step, line, exit, tail: explained(tail) };
 };
 
 export const buildError = (failure: BuildFailure): BuildError => new BuildError({ failure });

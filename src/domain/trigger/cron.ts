@@ -13,6 +13,7 @@
  * "Local" numbers below are the wall clock's reading, taken as if it were UTC, in milliseconds since 1970.
  */
 import * as Result from "effect/Result";
+import { hasEitherDay, isRestricted } from "./cron-days.ts";
 import { segmentAt } from "./zone.ts";
 
 /** A parsed expression. Pass it to `nextInstant`. */
@@ -86,8 +87,7 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
   const values = readFields(texts);
   if (Result.isFailure(values)) return Result.fail(values.failure);
   const [seconds = [], minutes = [], hours = [], days = [], months = [], weekdays = []] = values.success;
-  const isRestricted = (index: number): boolean => texts[index]?.startsWith("*") === false;
-  const eitherDay = isRestricted(3) && isRestricted(5);
+  const eitherDay = hasEitherDay(texts);
   if (!eitherDay && !months.some((month) => days.some((day) => day <= (MONTH_DAYS[month - 1] ?? 0)))) {
     return Result.fail("The cron expression never matches, because its months do not have its days.");
   }
@@ -99,7 +99,7 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
     days,
     months,
     weekdays: weekdaysFromSunday(weekdays),
-    wildcardHour: !isRestricted(2),
+    wildcardHour: !isRestricted(texts[2]),
     eitherDay,
   });
 };
