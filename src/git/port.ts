@@ -35,6 +35,18 @@ export interface CommitSummary {
   readonly committedAt: string;
 }
 
+export interface FileChange {
+  readonly path: string;
+  /** Lines. 0 for a binary file. */
+  readonly additions: number;
+  readonly deletions: number;
+  readonly binary?: true;
+  /** The path that it had. */
+  readonly renamedFrom?: string;
+  /** The new mode of a file that has another one since, such as `100755`. */
+  readonly mode?: string;
+}
+
 /** A change request's comparison, computed without a work tree. */
 export interface Comparison {
   readonly base: string;
@@ -46,11 +58,7 @@ export interface Comparison {
   /** Of all files. */
   readonly linesTotal: { readonly additions: number; readonly deletions: number };
   readonly commits: readonly CommitSummary[];
-  readonly filesChanged: readonly {
-    readonly path: string;
-    readonly additions: number;
-    readonly deletions: number;
-  }[];
+  readonly filesChanged: readonly FileChange[];
   readonly mergeable: boolean;
   readonly conflicts: readonly string[];
 }

@@ -1,7 +1,7 @@
 /** The whole service starts on what earlier versions left behind (README.md). */
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import * as Effect from "effect/Effect";
@@ -34,9 +34,11 @@ const unpack = (dataDir: string): void => {
   rmSync(archive);
 };
 
-const restoreInto = (state: string, dataDir: string) =>
+const restoreInto = (state: string, dataDir: string, masterKey: string | null = null) =>
   Effect.runPromise(
-    Effect.scoped(restore({ dataDir, file: path.join(STATES, `${state}.backup`), takeOver: true })),
+    Effect.scoped(
+      restore({ dataDir, file: path.join(STATES, `${state}.backup`), masterKey, takeOver: true }),
+    ),
   );
 
 const itemsOf = async (life: Life, at: string): Promise<readonly Json[]> =>
@@ -52,6 +54,22 @@ const LEFT: Readonly<Record<string, (dataDir: string) => Promise<unknown>>> = {
   "a backup whose migrations have a gap": (dataDir) => restoreInto("0005_without_0003_0004", dataDir),
   "a data directory from before the baseline": async (dataDir) => unpack(dataDir),
 };
+
+describe("a restore", () => {
+  it(
+    "is refused with another master key, which the start would refuse, and leaves nothing",
+    async () => {
+      const { dataDir } = await open();
+      await expect(restoreInto("0001", dataDir, "0".repeat(64))).rejects.toMatchObject({
+        message: expect.stringMatching(
+          /0001\.backup cannot be restored: PLATFORM_MASTER_KEY is not the key of this database's secrets/,
+        ),
+      });
+      expect(existsSync(dataDir)).toBe(false);
+    },
+    TEST_MS,
+  );
+});
 
 describe("this version starts on", () => {
   it.each(sampled(Object.keys(LEFT), ["a data directory from before the baseline"]))(

@@ -62,6 +62,16 @@ const warned = ({ warnings }: Detail): readonly string[] =>
     visible(`warning: ${file}${line === null ? "" : `:${line}`}: ${message}`),
   );
 
+/** What lines do not show of a file. */
+const kindOfChange = ({ binary, renamed_from: from, mode }: Detail["files_changed"][number]): string => {
+  const said = [
+    binary === true ? "binary" : "",
+    from === undefined ? "" : `renamed from ${from}`,
+    mode === undefined ? "" : `mode ${mode}`,
+  ].filter((text) => text !== "");
+  return said.length === 0 ? "" : ` (${said.join(", ")})`;
+};
+
 const shown = (request: Detail): string => {
   const parts = [
     fields([
@@ -87,10 +97,10 @@ const shown = (request: Detail): string => {
     ),
     table(
       ["ADDED", "REMOVED", "FILE"],
-      request.files_changed.map(({ path, additions, deletions }) => [
-        String(additions),
-        String(deletions),
-        path,
+      request.files_changed.map((file) => [
+        String(file.additions),
+        String(file.deletions),
+        file.path + kindOfChange(file),
       ]),
       "",
     ),

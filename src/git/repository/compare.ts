@@ -4,7 +4,14 @@
  */
 import * as Effect from "effect/Effect";
 import { cutLine } from "../../domain/repository/diff-cut.ts";
-import { type CommitSummary, type Comparison, type DiffRequest, GitError, isTreePath } from "../port.ts";
+import {
+  type CommitSummary,
+  type Comparison,
+  type DiffRequest,
+  type FileChange,
+  GitError,
+  isTreePath,
+} from "../port.ts";
 import { emptyTree, withAttributes } from "./attributes.ts";
 import { runGit } from "../run.ts";
 
@@ -54,29 +61,53 @@ const commitCount = ({ path, base, head }: Sides): Effect.Effect<number, GitErro
     Number(stdout.toString("utf8").trim()),
   );
 
-/** `numstat -z`: `added TAB deleted TAB path NUL`; for a rename an empty path, then the old and the new one. */
-const filesOf = (
-  path: string,
-  from: string,
-  head: string,
-): Effect.Effect<Comparison["filesChanged"], GitError> =>
+/**
+ * What a raw record says beside the path: `:mode mode id id status`. A file that is new or gone has the mode 000000 on one
+ * side, and has not changed it.
+ */
+const newMode = (record: string): Pick<FileChange, "mode"> => {
+  const [before = "", mode = ""] = record.slice(1).split(" ");
+  const isChange = before !== mode && ![before, mode].includes("000000");
+  return isChange ? { mode } : {};
+};
+
+/**
+ * First the raw records, each with one path, or two if it was renamed. Then those of `numstat`: `added TAB deleted TAB
+ * path`; for a rename an empty path, then the old and the new one. All end with NUL, and both lists have the same order.
+ */
+const filesOf = (path: string, from: string, head: string): Effect.Effect<readonly FileChange[], GitError> =>
   Effect.map(
     runGit({
       repository: path,
-      args: ["diff-tree", "-r", "-M", "-z", "--numstat", "--no-ext-diff", "--no-textconv", from, head],
+      args: ["diff-tree", "-r", "-M", "-z", "--raw", "--numstat", "--no-ext-diff", "--no-textconv", from, head],
     }),
     ({ stdout }) => {
-      const files: Comparison["filesChanged"][number][] = [];
+      const files: FileChange[] = [];
+      const modes: Pick<FileChange, "mode">[] = [];
       const parts = fields(stdout)[Symbol.iterator]();
       for (const record of parts) {
+        if (record.startsWith(":")) {
+          parts.next();
+          if (/ [RC]\d*$/.test(record)) parts.next();
+          modes.push(newMode(record));
+          continue;
+        }
         const [added, deleted, ...name] = record.split("\t");
         let file = name.join("\t");
+        let renamedFrom: string | undefined;
         if (file === "") {
-          parts.next();
+          renamedFrom = parts.next().value ?? "";
           file = parts.next().value ?? "";
         }
-        // A binary file is written as `-`: it has no lines.
-        files.push({ path: file, additions: Number(added) || 0, deletions: Number(deleted) || 0 });
+        files.push({
+          path: file,
+          additions: Number(added) || 0,
+          deletions: Number(deleted) || 0,
+          // It has no lines.
+          ...(added === "-" && { binary: true as const }),
+          ...(renamedFrom !== undefined && { renamedFrom }),
+          ...modes[files.length],
+        });
       }
       return files;
     },

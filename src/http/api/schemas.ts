@@ -130,7 +130,16 @@ export const comparisonFields = {
   /** The total number. `files_changed` lists the first 3,000. */
   files_changed_total: Schema.Finite,
   files_changed: Schema.Array(
-    Schema.Struct({ path: Schema.String, additions: Schema.Finite, deletions: Schema.Finite }),
+    Schema.Struct({
+      path: Schema.String,
+      additions: Schema.Finite,
+      deletions: Schema.Finite,
+      binary: Schema.optionalKey(Schema.Literal(true)).annotate({ description: "It has no lines." }),
+      renamed_from: Schema.optionalKey(Schema.String).annotate({ description: "The path that it had." }),
+      mode: Schema.optionalKey(Schema.String).annotate({
+        description: "The new mode of a file that has another one since: `100755` is an executable file, `120000` a link.",
+      }),
+    }),
   ),
 };
 

@@ -165,7 +165,10 @@ export const comparisonWire = (
     committed_at: committedAt,
   })),
   commits_total: comparison.commitsTotal,
-  files_changed: comparison.filesChanged,
+  files_changed: comparison.filesChanged.map(({ renamedFrom, ...file }) => ({
+    ...file,
+    ...(renamedFrom !== undefined && { renamed_from: renamedFrom }),
+  })),
   files_changed_total: comparison.filesTotal,
 });
 

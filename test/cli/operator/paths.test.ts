@@ -36,7 +36,7 @@ describe("the data directory", () => {
   });
 
   it("of a restore is not a file", async () => {
-    const request = { dataDir: at("file"), file: at("file"), takeOver: false };
+    const request = { dataDir: at("file"), file: at("file"), masterKey: null, takeOver: false };
     expect(await refusalOf(restore(request))).toBe(
       `The data directory ${at("file")} (PLATFORM_DATA_DIR) is a file. Set PLATFORM_DATA_DIR to an empty or new directory.`,
     );
@@ -60,7 +60,7 @@ describe("the file", () => {
   ])("of a restore or an import is refused if it is %j: %s", async (name, fault) => {
     const dataDir = at("data");
     const file = path.resolve(directory, name);
-    expect(await refusalOf(restore({ dataDir, file, takeOver: false }))).toBe(
+    expect(await refusalOf(restore({ dataDir, file, masterKey: null, takeOver: false }))).toBe(
       `${file} cannot be restored: ${fault}. Give the path of a file of \`platform backup\`.`,
     );
     expect(existsSync(dataDir)).toBe(false);

@@ -56,8 +56,8 @@ const restore = command({
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./restore.ts")]);
     const file = path.resolve(given.FILE);
     const made = await perform(
-      ofEmbedded(environment, ({ dataDir }) =>
-        work.restore({ dataDir, file, takeOver: options["take-over"] }),
+      ofEmbedded(environment, ({ dataDir, masterKey }) =>
+        work.restore({ dataDir, file, masterKey, takeOver: options["take-over"] }),
       ),
     );
     const { dataDir, createdAt, rows, repositories, includesKey } = made;

@@ -7,6 +7,7 @@
  *     services with one id on one machine would take each other's sandboxes. The node keeps its id, because rows name
  *     it.
  *  E4 It begins with a pause (ground/pause.ts), unless the old one is gone.
+ *  E5 If PLATFORM_MASTER_KEY is set, it is the key of the backup's secrets. The start would refuse another one.
  */
 import { createWriteStream, existsSync } from "node:fs";
 import { mkdir, mkdtemp, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -24,8 +25,11 @@ import { repositoryPath } from "../../../git/repository/repository-path.ts";
 import { savesIn } from "../../../saves/directories.ts";
 import { DataDirectoryUnusable, livingOwner } from "../../../store/data-directory.ts";
 import * as Client from "../../../store/postgres/connection/client.ts";
+import { examineMasterKey } from "../../../installation/master-keys.ts";
 import { Pauses as PausesPort } from "../../../store/ports/pauses.ts";
 import * as Pauses from "../../../store/postgres/pauses.ts";
+import * as ProjectChanges from "../../../store/postgres/projects/project-changes.ts";
+import * as Secrets from "../../../store/postgres/projects/secrets.ts";
 import { startEmbedded } from "../../../store/postgres/embedded/embedded.ts";
 import {
   loadMigrations,
@@ -48,6 +52,8 @@ export class RestoreFailed extends Schema.TaggedError<RestoreFailed>()("RestoreF
 export interface RestoreRequest {
   readonly dataDir: string;
   readonly file: string;
+  /** PLATFORM_MASTER_KEY (E5). Null: it is not set. */
+  readonly masterKey: string | null;
   /** Keeps the installation's id (E3). */
   readonly takeOver: boolean;
 }
@@ -180,6 +186,13 @@ const hold = Effect.gen(function* () {
 /** The backup may be of a copy that was paused itself. */
 const letGo = Effect.flatMap(PausesPort, ({ end }) => end);
 
+/** E5 */
+const checkKey = ({ file, draft }: Place, masterKey: string) =>
+  examineMasterKey(draft, { masterKey, databaseUrl: null }).pipe(
+    Effect.mapError((error) => failed(`${file} cannot be restored: ${thrownText(error)}`)),
+    Effect.provide(Layer.provide(Secrets.layer, ProjectChanges.layer)),
+  );
+
 /** Makes the repositories in a new directory. */
 const unbundle = Effect.fnUntraced(function* (
   { file }: Place,
@@ -196,7 +209,11 @@ const unbundle = Effect.fnUntraced(function* (
 });
 
 /** Builds the installation in `draft`. When this completes, its database is stopped. */
-const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Migration[], takeOver: boolean) {
+const make = Effect.fnUntraced(function* (
+  place: Place,
+  migrations: readonly Migration[],
+  { takeOver, masterKey }: RestoreRequest,
+) {
   const { repositories, saves, rows } = yield* Effect.scoped(
     Effect.gen(function* () {
       const { url } = yield* startEmbedded(place.draft);
@@ -205,10 +222,9 @@ const make = Effect.fnUntraced(function* (place: Place, migrations: readonly Mig
       yield* fillTables(url, async (filling) => {
         unpacked = await unpack(place, filling);
       });
-      yield* Effect.provide(
-        takeOver ? letGo : hold,
-        Layer.provide(Pauses.layer, Client.layer({ url, maxConnections: 1 })),
-      );
+      const client = Client.layer({ url, maxConnections: 1 });
+      if (masterKey !== null) yield* Effect.provide(checkKey(place, masterKey), client);
+      yield* Effect.provide(takeOver ? letGo : hold, Layer.provide(Pauses.layer, client));
       return unpacked;
     }),
   );
@@ -242,7 +258,8 @@ const sync = async (directory: string): Promise<void> => {
 };
 
 /** Restores. An unfinished restore leaves nothing behind. */
-export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }: RestoreRequest) {
+export const restore = Effect.fnUntraced(function* (request: RestoreRequest) {
+  const { dataDir, file, takeOver } = request;
   yield* expectEmpty(dataDir);
   const fault = yield* Effect.promise(() => unreadable(file));
   if (fault !== null)
@@ -266,7 +283,7 @@ export const restore = Effect.fnUntraced(function* ({ dataDir, file, takeOver }:
   );
   const recorded = new Set(manifest.migrations.map(({ name }) => name));
   const then = known.filter(({ name }) => recorded.has(name));
-  const { rows, repositories } = yield* make(place, then, takeOver);
+  const { rows, repositories } = yield* make(place, then, request);
   yield* step(file, async () => {
     // Without the file, the first start creates a new id.
     if (takeOver) await writeFile(path.join(place.draft, TAKEN_OVER), "", { mode: 0o600, flush: true });
