@@ -11,6 +11,7 @@ import type {
   WorkspaceChanges,
   WorkspaceSides as Sides,
 } from "../../src/domain/session/workspace.ts";
+import { patternOfBrokenName } from "../../src/domain/repository/broken-name.ts";
 import { sections } from "./sections.ts";
 
 /** How many files are listed. As many as of a change request (git/repository/compare.ts). */
@@ -105,12 +106,22 @@ export const diffScript = (
   { base, pushed }: Sides,
   part: { readonly maxBytes: number; readonly path: string | null },
   { directory, defaultBranch }: Place,
-): AgentScript => ({
-  name: "workspace-diff",
-  script: DIFF_SCRIPT,
-  parameters: [directory, base, pushed, defaultBranch, String(part.maxBytes), part.path ?? ""],
-  env: GIT_ENV,
-});
+): AgentScript => {
+  const pattern = patternOfBrokenName(part.path ?? "");
+  return {
+    name: "workspace-diff",
+    script: DIFF_SCRIPT,
+    parameters: [
+      directory,
+      base,
+      pushed,
+      defaultBranch,
+      String(part.maxBytes),
+      pattern ?? part.path ?? "",
+    ],
+    env: pattern === null ? GIT_ENV : { ...GIT_ENV, GIT_LITERAL_PATHSPECS: "0" },
+  };
+};
 
 const textOf = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8");
 

@@ -95,6 +95,9 @@ describe("changes of the workspace", () => {
     expect(await diff(daemon, "README.md")).not.toContain("+new");
     expect(await diff(daemon, "new dir/é\n.txt")).toContain("+new");
     expect(await diff(daemon, "nowhere")).toBe("");
+    // A name that is not UTF-8, by the path that the list shows.
+    writeFileSync(Buffer.from(`${at(daemon)}/odd-\xe9.txt`, "latin1"), "odd\n");
+    expect(await diff(daemon, "odd-\ufffd.txt")).toMatch(/^diff --git [^]*\n\+odd\n$/);
   });
 
   deepTest("leave the index, the objects and the files as they are", async () => {

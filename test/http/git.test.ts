@@ -1,6 +1,7 @@
 /** Git over the service's own address (api.md 6): what a clone credential and a person's token may read and write. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { git, gitOk } from "../git/git-client.ts";
@@ -195,6 +196,16 @@ const ask = (method: string, target: string, body?: string) =>
   });
 
 describe("a git address", () => {
+  it("beside the project's own, as of a relative submodule, is refused with what helps", async () => {
+    const { code, stderr } = await git(
+      mkdtempSync(path.join(tmpdir(), "beside-")),
+      "ls-remote",
+      remote(pid, service.token).replace(`${pid}.git`, "lib.git"),
+    );
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(/^remote: .*relative address.*needs its whole address in \.gitmodules/m);
+  });
+
   it.each([
     ["GET", "/info/refs", 403],
     ["GET", "/info/refs?service=git-archive", 403],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { type Server, createServer } from "node:http";
 import * as Effect from "effect/Effect";
 import * as ManagedRuntime from "effect/ManagedRuntime";
@@ -168,6 +168,17 @@ const sharedCases = ({ setup, subject, port }: MachineWorld): readonly Case[] =>
             sleep 0.05; grep -l '^State:.Z' /proc/[0-9]*/status || { echo none; exit 0; }; done`;
         assert.match((yield* runIn(spec.id, "daemon", script)).stdout, /none/);
         assert.match((yield* agent(script)).stdout, /none/);
+      }),
+    ),
+    inside(
+      "runs the machine's Java and Maven, whose configuration Debian keeps in /etc, without Maven's passwords",
+      Effect.gen(function* () {
+        if (subject.image !== null) return;
+        for (const program of ["java", "mvn"].filter((name) => existsSync(`/usr/bin/${name}`))) {
+          const { code, stderr } = yield* agent(`${program} -version`);
+          assert.deepEqual([program, code, code === 0 ? "" : stderr], [program, 0, ""]);
+        }
+        assert.notEqual((yield* agent("cat /etc/maven/settings.xml")).code, 0);
       }),
     ),
     inside(

@@ -3,6 +3,7 @@
  * commit ids that the caller has resolved.
  */
 import * as Effect from "effect/Effect";
+import { patternOfBrokenName } from "../../domain/repository/broken-name.ts";
 import { cutLine } from "../../domain/repository/diff-cut.ts";
 import {
   type CommitSummary,
@@ -79,7 +80,18 @@ const filesOf = (path: string, from: string, head: string): Effect.Effect<readon
   Effect.map(
     runGit({
       repository: path,
-      args: ["diff-tree", "-r", "-M", "-z", "--raw", "--numstat", "--no-ext-diff", "--no-textconv", from, head],
+      args: [
+        "diff-tree",
+        "-r",
+        "-M",
+        "-z",
+        "--raw",
+        "--numstat",
+        "--no-ext-diff",
+        "--no-textconv",
+        from,
+        head,
+      ],
     }),
     ({ stdout }) => {
       const files: FileChange[] = [];
@@ -232,7 +244,11 @@ type DiffPart = Pick<DiffRequest, "maxBytes" | "path">;
 export const diffCommits = Effect.fnUntraced(function* (sides: Sides, { maxBytes, path: file }: DiffPart) {
   if (file !== undefined && !isTreePath(file)) return "";
   const from = (yield* findMergeBase(sides)) ?? emptyTree;
-  const before = file === undefined ? null : yield* renamedFrom(sides.path, { from, head: sides.head }, file);
+  const pattern = file === undefined ? null : patternOfBrokenName(file);
+  const before =
+    file === undefined || pattern !== null
+      ? null
+      : yield* renamedFrom(sides.path, { from, head: sides.head }, file);
   const { stdout, truncated } = yield* runGit({
     repository: sides.path,
     args: [
@@ -246,9 +262,10 @@ export const diffCommits = Effect.fnUntraced(function* (sides: Sides, { maxBytes
       from,
       sides.head,
       // They are literal: see run.ts.
-      ...(file === undefined ? [] : ["--", file]),
+      ...(file === undefined ? [] : ["--", pattern ?? file]),
       ...(before === null ? [] : [before]),
     ],
+    ...(pattern !== null && { environment: { GIT_LITERAL_PATHSPECS: "0" } }),
     maxOutputBytes: maxBytes,
   });
   if (!truncated) return stdout.toString("utf8");

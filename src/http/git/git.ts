@@ -47,13 +47,22 @@ import { gitFailed } from "../answers/refusals.ts";
 /** The smart protocol over the repositories on this node. */
 export class GitEndpoint extends Context.Service<GitEndpoint, SmartHttp>()("platform/http/GitEndpoint") {}
 
+/** What git asks first of a repository. A project's address has its id. */
+const NAMED_REPOSITORY = /^\/v1\/git\/(?![0-9a-f]{8}-)[^?]*\/info\/refs\?service=/i;
+/** Git shows a plain text after `remote:`. It reads a submodule's relative address from the address of the repository itself. */
+const NO_NAMES =
+  "Repositories here have addresses with their project's id, such as /v1/git/<id>.git. A submodule with a relative address (../lib.git) needs its whole address in .gitmodules.";
+
 /** Hears the pushes of one caller to one project, and says what git shows the pusher. */
 type Listen<R> = (projectId: string, policy: WritePolicy) => Effect.Effect<PushHeard, never, R>;
 
 const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const route = parseGitPath(request.url);
-  if (route === null) return yield* notFound("repository");
+  if (route === null) {
+    if (NAMED_REPOSITORY.test(request.url)) return HttpServerResponse.text(`${NO_NAMES}\n`, { status: 404 });
+    return yield* notFound("repository");
+  }
   const { policy, held, mayFetchSaves } = yield* accessFor(request, route);
   const method = route.kind === "advertise" ? "GET" : "POST";
   if (request.method !== method) return wrongMethod(method);

@@ -3,7 +3,7 @@
  * ../local/layout-script.ts has it as commands for a shell. The root is read-only. It is this machine's, or that of an image
  * (src/sandbox/images). The agent may write only /workspace, its home, /tmp and /dev/shm.
  */
-import { lstatSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { BUNDLE_TOOLS } from "../../bundle/bundle.ts";
 import type { SandboxPaths } from "../disk/run-directory.ts";
@@ -103,6 +103,26 @@ const HOST_SETTINGS = [
   "/etc/localtime",
 ];
 
+/** Debian keeps each Java's configuration there, and links to it from /usr. */
+const JAVA_SETTINGS = /^java-\d+-openjdk$/;
+/** Likewise Maven's, without `settings.xml`: it may have passwords of servers. */
+const MAVEN_SETTINGS = ["/etc/maven/m2.conf", "/etc/maven/logging"];
+
+/** What programs below /usr need of /etc. */
+const hostSettings = (): MountStep[] => {
+  const java = readdirSync("/etc").filter((name) => JAVA_SETTINGS.test(name));
+  const maven = MAVEN_SETTINGS.filter((path) => existsSync(path));
+  return [
+    ...(maven.length === 0 ? [] : [{ kind: "directory", target: "/etc/maven" } as const]),
+    ...[...HOST_SETTINGS, ...java.map((name) => `/etc/${name}`), ...maven].map((path): MountStep => ({
+      kind: "read-only-bind",
+      source: path,
+      target: path,
+      optional: true,
+    })),
+  ];
+};
+
 /** The files of /etc that we write ourselves. */
 export const sandboxSettings: Readonly<Record<string, string>> = {
   passwd: [
@@ -150,12 +170,7 @@ const hostRoot = (parts: Parts): MountStep[] => [
   { kind: "seal", target: "/usr/local/bin" },
   readOnly(parts.node, `${LIBRARY}/node`),
   ...parts.agentBinaries.map((path) => readOnly(path, `${AGENT_BINARIES}/${basename(path)}`)),
-  ...HOST_SETTINGS.map((path): MountStep => ({
-    kind: "read-only-bind",
-    source: path,
-    target: path,
-    optional: true,
-  })),
+  ...hostSettings(),
   { kind: "symlink", source: "../tmp", target: "/var/tmp" },
 ];
 
