@@ -45,7 +45,7 @@ import { runnerSocketLayer } from "./nodes/runner-socket.ts";
 import { nodeSaves } from "./nodes/saves.ts";
 import { LocalSaves, localSaves, SavesDoor } from "./saves/layer.ts";
 import { upstreamsLayer } from "./services/projects/upstreams.ts";
-import { serviceAddresses } from "./sandbox/egress-policy.ts";
+import { namesOfService, serviceAddresses } from "./sandbox/egress-policy.ts";
 import { daemonHttp } from "./sandbox/daemon-http.ts";
 import { RegistryImages } from "./sandbox/images/registry/images.ts";
 import { ImageStore } from "./sandbox/images/store.ts";
@@ -292,6 +292,7 @@ const builderOptions = (
   installationId: `${installation.installationId}-${suffix}`,
   nodePath: process.execPath,
   path: config.path,
+  serviceHosts: namesOfService(config),
 });
 
 /** The options of the builder of `platform images build`. */

@@ -8,6 +8,8 @@
  *     the path is below the registry's. No setting opens the rest of a registry's host.
  *  E4 Other hosts: port 80 or 443, if they are on the allow list, or belong to a model provider whose key is among the
  *     project's secrets. The list is the operator's, with the maker's hosts of a person's own subscription (actors/sandboxes/spec.ts).
+ *  E5 The addresses behind the service's own names, such as a load balancer's, are closed as these names are. A host that shares one
+ *     of them, as at a content network, is open if the list has its own name and not a wildcard alone.
  */
 import { dialAddress } from "../domain/service/address.ts";
 import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
@@ -35,25 +37,21 @@ export interface EgressPolicy {
   readonly packages?: (PackageSources & { readonly projectId: string }) | undefined;
 }
 
+interface Named extends Readonly<Record<"publicUrl" | "nodeUrl", string | null>> {
+  readonly previewUrl: PreviewAddress | null;
+}
+
+/** The names by which others reach the service. */
+export const namesOfService = ({ publicUrl, nodeUrl, previewUrl }: Named): readonly string[] => [
+  ...[publicUrl, nodeUrl].flatMap((url) => (url === null ? [] : [new URL(url).hostname])),
+  // The listener looks at the Host header, whatever name leads to it.
+  ...(previewUrl === null ? [] : [`*${previewUrl.suffix}`]),
+];
+
 /** How sandboxes and others reach the service. @param port of its listener */
-export const serviceAddresses = (
-  {
-    host,
-    publicUrl,
-    nodeUrl,
-    previewUrl,
-  }: Readonly<Record<"publicUrl" | "nodeUrl", string | null>> & {
-    readonly host: string;
-    readonly previewUrl: PreviewAddress | null;
-  },
-  port: number,
-) => ({
-  serviceUrl: `http://${dialAddress(host)}:${port}`,
-  serviceHosts: [
-    ...[publicUrl, nodeUrl].flatMap((url) => (url === null ? [] : [new URL(url).hostname])),
-    // The listener looks at the Host header, whatever name leads to it.
-    ...(previewUrl === null ? [] : [`*${previewUrl.suffix}`]),
-  ],
+export const serviceAddresses = (settings: Named & { readonly host: string }, port: number) => ({
+  serviceUrl: `http://${dialAddress(settings.host)}:${port}`,
+  serviceHosts: namesOfService(settings),
 });
 
 export type EgressDecision =
@@ -67,12 +65,13 @@ export type EgressDecision =
       /** The proxy refuses a tunnel there, or reads the requests in it, as the rule needs. */
       readonly tunnel: "refused" | "read";
     }
-  /** Public: resolved, checked, then dialled. */
+  /** Public: resolved, checked, then dialled. `isNamed`: it is open by its own name, and not by a wildcard alone. */
   | {
       readonly kind: "public";
       readonly privilege: "reach_host";
       readonly host: string;
       readonly port: number;
+      readonly isNamed: boolean;
     }
   | { readonly kind: "refused"; readonly reason: string };
 
@@ -159,8 +158,10 @@ export const decideEgress = (policy: EgressPolicy, name: string, port: number): 
     return { kind: "refused", reason: `${host} is this service: sandboxes use http://${SERVICE_HOST}` };
   if (!PORTS.has(port)) return { kind: "refused", reason: `port ${port} is not open to sandboxes` };
   const models = policy.secretNames.flatMap((secret) => MODEL_HOSTS.get(secret) ?? []);
-  return [...policy.allow, ...models].some((pattern) => matches(pattern, host))
-    ? { kind: "public", privilege: "reach_host", host, port }
+  const patterns = [...policy.allow, ...models].filter((pattern) => matches(pattern, host));
+  const isNamed = patterns.some((pattern) => canonical(pattern) === host);
+  return patterns.length > 0
+    ? { kind: "public", privilege: "reach_host", host, port, isNamed }
     : { kind: "refused", reason: `${host} is not on the list of allowed hosts` };
 };
 

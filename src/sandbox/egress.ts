@@ -31,6 +31,7 @@ import {
   mayReach,
   registryAsked,
 } from "./egress-policy.ts";
+import { ServiceAddresses } from "./service-addresses.ts";
 import { type ServiceTunnels, serviceTunnels } from "./egress-service.ts";
 import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
 import { passModel } from "./egress-models.ts";
@@ -73,6 +74,8 @@ interface Target {
   /** Null: everything may be asked there. */
   readonly rule: RequestRule | null;
   readonly tunnel: "open" | "refused" | "read";
+  /** The addresses behind the service's own names are closed, too (egress-policy.ts E5). */
+  readonly avoidsService: boolean;
 }
 
 /** No list of an operator opens a private address to sandboxes. */
@@ -93,6 +96,7 @@ const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target
       name: null,
       rule: null,
       tunnel: "open",
+      avoidsService: !decision.isNamed,
     };
   const { origin } = decision;
   const tls = origin.protocol === "https:";
@@ -105,11 +109,24 @@ const allowedTarget = (policy: EgressPolicy, host: string, port: number): Target
     name: decision.name,
     rule: decision.rule,
     tunnel: decision.tunnel,
+    avoidsService: false,
   };
 };
 
-const connectTo = async ({ host, port, allowances }: Target, options: EgressOptions): Promise<Socket> => {
-  const { limits: { connectMs, idleMs } = EGRESS_LIMITS, own = ownAddresses } = options;
+/** What a proxy knows of the service. */
+interface Known {
+  readonly service: ServiceAddresses;
+}
+
+const isOneOf = (addresses: readonly string[], { reason }: NetFault): boolean =>
+  reason._tag === "ForbiddenAddress" && reason.kind === "own" && addresses.includes(reason.address);
+
+const connectTo = async (target: Target, options: EgressOptions & Known): Promise<Socket> => {
+  const { host, port, allowances } = target;
+  const { limits: { connectMs, idleMs } = EGRESS_LIMITS, own: machine = ownAddresses } = options;
+  const { serviceHosts = [] } = options.policy;
+  const service = target.avoidsService ? await options.service.of(serviceHosts) : [];
+  const own = () => [...machine(), ...service];
   try {
     const socket = await dial(
       { host, port },
@@ -117,6 +134,8 @@ const connectTo = async ({ host, port, allowances }: Target, options: EgressOpti
     );
     return socket.setTimeout(idleMs, () => socket.destroy());
   } catch (error) {
+    if (error instanceof NetFault && isOneOf(service, error))
+      throw new Refusal(403, `the host has an address of this service: sandboxes use http://${SERVICE_HOST}`);
     if (allowances === PUBLIC || !(error instanceof NetFault)) throw error;
     // A sandbox does not learn the addresses of the operator's own hosts.
     throw new Refusal(502, `the host ${error.discreetWhy}`);
@@ -145,7 +164,7 @@ const reporting = async <A>({ refused }: EgressOptions, host: string, work: () =
 };
 
 /** Connects to an allowed host. @param plain null: a tunnel @throws Refusal */
-const reach = (options: EgressOptions, to: Destination, plain: PlainRequest | null) =>
+const reach = (options: EgressOptions & Known, to: Destination, plain: PlainRequest | null) =>
   reporting(options, to.host, async () => {
     const target = admitted(options.policy, to, plain);
     return { target, socket: await connectTo(target, options) };
@@ -183,7 +202,7 @@ const forwardToModel = async (
 
 /** @param written the URL in absolute form */
 const forward = async (
-  options: EgressOptions,
+  options: EgressOptions & Known,
   { incoming, written }: { readonly incoming: IncomingMessage; readonly written: string },
   outgoing: ServerResponse,
 ): Promise<void> => {
@@ -238,7 +257,7 @@ const tunnel = async (
     options,
     service,
     models,
-  }: { readonly options: EgressOptions; readonly service: ServiceTunnels; readonly models: ServiceTunnels },
+  }: { readonly options: EgressOptions & Known; readonly service: ServiceTunnels; readonly models: ServiceTunnels },
   wanted: string,
   client: Duplex,
 ): Promise<void> => {
@@ -305,6 +324,7 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
   let { policy } = options;
   const server = egressServer({
     ...options,
+    service: new ServiceAddresses(options.network),
     get policy() {
       return policy;
     },
@@ -334,7 +354,7 @@ export const openEgress = async (path: string, options: EgressOptions): Promise<
 const SERVICE = `http://${SERVICE_HOST}`;
 const MODELS = `http://${MODEL_HOST}`;
 
-const egressServer = (options: EgressOptions): Server => {
+const egressServer = (options: EgressOptions & Known): Server => {
   const { connections, idleMs } = options.limits ?? EGRESS_LIMITS;
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 0, keepAliveTimeout: 5_000 });
   server.maxConnections = connections;

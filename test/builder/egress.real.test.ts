@@ -12,6 +12,8 @@ const ADDRESSES: Readonly<Record<string, string>> = {
   "allowed.example": PUBLIC,
   "private.example": "10.1.2.3",
   "loopback.example": "127.0.0.1",
+  "platform.example": "93.184.216.40",
+  "balancer.example": "93.184.216.40",
 };
 const ALLOW = ["allowed.example", "private.example", "loopback.example", "unknown.example"];
 
@@ -32,6 +34,7 @@ describe.skipIf(missing !== "")(`egress of builds with buildah ${missing}`, () =
     await once(server, "listening");
     ({ port } = server.address() as AddressInfo);
     real = await openRealBuilder({
+      serviceHosts: ["platform.example"],
       network: {
         resolve: async (host) => {
           const address = ADDRESSES[host];
@@ -90,6 +93,18 @@ RUN ls /sys/class/net 2>/dev/null; cat /proc/net/dev
       expect(log).toContain(`egress proxy: refused ${host}:`);
     expect(log).not.toContain("served");
     expect(log).not.toContain("eth0");
+    expect(reached).toEqual([]);
+  });
+
+  it("sends nothing to its own service, by its name or its address, whatever the list opens [X25]", async () => {
+    const hosts = ["platform.example", "balancer.example", "93.184.216.40"];
+    const steps = hosts.map((host) => `wget -q -O - http://${host}/v1/webhooks/projects/p/hook || true`);
+    const { failure, log } = await real.build(
+      { Dockerfile: `${BASE}RUN ${steps.join("; ")}\n` },
+      { egressAllow: ["*"] },
+    );
+    expect(failure).toBeNull();
+    for (const host of hosts) expect(log).toContain(`egress proxy: refused ${host}:`);
     expect(reached).toEqual([]);
   });
 

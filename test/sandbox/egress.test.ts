@@ -336,6 +336,28 @@ describe("the egress proxy to public hosts", () => {
     expect((await tunnel(proxy, "other.example.org:443")).phrase).toMatch(/^Refused: .*other\.example\.org/);
   });
 
+  it("refuses the address behind the service's own host, such as a load balancer's, under any other name [X25]", async () => {
+    const balancer = "93.184.216.50";
+    const port = await upstream(echo);
+    const network = new NetworkDouble([], () => port);
+    const resolve = async (host: string) =>
+      host.startsWith("other.") ? ["93.184.216.51"] : [balancer];
+    const proxy = await openProxy(
+      { allow: ["*", "shared.example.net"], serviceHosts: ["platform.example.org", "*.preview.example.org"] },
+      { network: { resolve, connect: network.connect }, own: () => [] },
+    );
+    for (const target of [`${balancer}:443`, "balancer.example.net:443"]) {
+      const { status, phrase } = await tunnel(proxy, target);
+      expect([status, phrase]).toEqual([403, expect.stringContaining("has an address of this service")]);
+    }
+    const plain = await send(proxy, `http://${balancer}/v1/webhooks/projects/p/hook`, { method: "POST" });
+    expect(plain.status).toBe(403);
+    expect(network.dialled).toEqual([]);
+    // Neighbours behind one address, as at a content network: the operator names the host.
+    expect((await tunnel(proxy, "shared.example.net:443")).status).toBe(200);
+    expect((await tunnel(proxy, "other.example.net:443")).status).toBe(200);
+  });
+
   it("tells which hosts it refuses for their address", async () => {
     const refused: string[] = [];
     const proxy = await openProxy(

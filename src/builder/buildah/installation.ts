@@ -28,6 +28,8 @@ export interface BuildahOptions extends StoreBounds {
   /** The service's PATH, to find buildah and other programs. */
   readonly path: string;
   readonly network?: Network;
+  /** The names by which others reach this service. They are closed to builds. */
+  readonly serviceHosts?: readonly string[];
 }
 
 export interface Installation {
@@ -35,6 +37,7 @@ export interface Installation {
   readonly runDir: string;
   readonly nodePath: string;
   readonly network: Network;
+  readonly serviceHosts: readonly string[];
   /** The file with the seccomp program. */
   readonly filter: string;
   readonly gate: string;
@@ -107,6 +110,7 @@ export const openInstallation = async (options: BuildahOptions): Promise<Install
     runDir: options.runDir,
     nodePath: options.nodePath,
     network: options.network ?? {},
+    serviceHosts: options.serviceHosts ?? [],
     filter: await writeProgram(join(options.runDir, FILTER), seccompProgram("builder", architecture)),
     gate: await writeProgram(join(options.runDir, GATE), gate),
     groupParents,

@@ -150,7 +150,13 @@ export class BuildRun {
   async #build(): Promise<string> {
     const { installation, request, stages } = this.#options;
     const egress = await openEgress(this.#places.proxySocket, {
-      policy: { allow: request.egressAllow, secretNames: [], serviceUrl: null, llmUpstream: null },
+      policy: {
+        allow: request.egressAllow,
+        secretNames: [],
+        serviceUrl: null,
+        serviceHosts: installation.serviceHosts,
+        llmUpstream: null,
+      },
       network: installation.network,
       refused: (host, reason) => this.#refuse(host, reason),
     });

@@ -1,0 +1,36 @@
+import { lookup } from "node:dns/promises";
+import type { Network } from "../ground/net/dial.ts";
+
+/** How long an answer of the resolver is used. A load balancer changes its addresses within minutes. */
+const FRESH_MS = 30_000;
+
+const resolveAll = async (host: string): Promise<readonly string[]> =>
+  (await lookup(host, { all: true })).map(({ address }) => address);
+
+/**
+ * The addresses behind the service's own names (egress-policy.ts E5). A name that this machine cannot resolve has none: then
+ * no sandbox finds it here either.
+ */
+export class ServiceAddresses {
+  readonly #resolve: (host: string) => Promise<readonly string[]>;
+  readonly #known = new Map<string, { readonly at: number; readonly addresses: Promise<readonly string[]> }>();
+
+  constructor({ resolve = resolveAll }: Network = {}) {
+    this.#resolve = resolve;
+  }
+
+  /** @param hosts names, of which wildcards are left out */
+  async of(hosts: readonly string[]): Promise<readonly string[]> {
+    const names = hosts.filter((host) => !host.startsWith("*"));
+    return (await Promise.all(names.map((name) => this.#addresses(name)))).flat();
+  }
+
+  #addresses(name: string): Promise<readonly string[]> {
+    const known = this.#known.get(name);
+    const now = performance.now();
+    if (known !== undefined && now - known.at < FRESH_MS) return known.addresses;
+    const addresses = this.#resolve(name).catch(() => []);
+    this.#known.set(name, { at: now, addresses });
+    return addresses;
+  }
+}
