@@ -104,12 +104,16 @@ export const tokenSignIn = ({ signIn }: Pick<Config, "signIn">) =>
   Layer.succeed(TokenSignIn, neededSignInMs(signIn));
 
 /** The migrated store: in DATABASE_URL's Postgres, otherwise in the embedded one. */
-export const store = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) => {
+export const store = ({
+  config,
+  dataDir,
+  installation,
+}: Pick<Place, "config" | "dataDir" | "installation">) => {
   const database =
     config.databaseUrl === null ? Embedded.layer(dataDir) : Client.layer({ url: config.databaseUrl });
   return postgresStore.pipe(
     Layer.provide(tokenSignIn(config)),
-    Layer.provideMerge(Layer.effectDiscard(migrateIfFit)),
+    Layer.provideMerge(Layer.effectDiscard(migrateIfFit(installation.nodeId))),
     Layer.provideMerge(database),
   );
 };

@@ -257,7 +257,11 @@ const tunnel = async (
     options,
     service,
     models,
-  }: { readonly options: EgressOptions & Known; readonly service: ServiceTunnels; readonly models: ServiceTunnels },
+  }: {
+    readonly options: EgressOptions & Known;
+    readonly service: ServiceTunnels;
+    readonly models: ServiceTunnels;
+  },
   wanted: string,
   client: Duplex,
 ): Promise<void> => {

@@ -13,7 +13,10 @@ const resolveAll = async (host: string): Promise<readonly string[]> =>
  */
 export class ServiceAddresses {
   readonly #resolve: (host: string) => Promise<readonly string[]>;
-  readonly #known = new Map<string, { readonly at: number; readonly addresses: Promise<readonly string[]> }>();
+  readonly #known = new Map<
+    string,
+    { readonly at: number; readonly addresses: Promise<readonly string[]> }
+  >();
 
   constructor({ resolve = resolveAll }: Network = {}) {
     this.#resolve = resolve;

@@ -340,8 +340,7 @@ describe("the egress proxy to public hosts", () => {
     const balancer = "93.184.216.50";
     const port = await upstream(echo);
     const network = new NetworkDouble([], () => port);
-    const resolve = async (host: string) =>
-      host.startsWith("other.") ? ["93.184.216.51"] : [balancer];
+    const resolve = async (host: string) => (host.startsWith("other.") ? ["93.184.216.51"] : [balancer]);
     const proxy = await openProxy(
       { allow: ["*", "shared.example.net"], serviceHosts: ["platform.example.org", "*.preview.example.org"] },
       { network: { resolve, connect: network.connect }, own: () => [] },

@@ -1,9 +1,19 @@
 import { it } from "@effect/vitest";
+import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Fiber from "effect/Fiber";
+import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import * as Client from "../../src/store/postgres/connection/client.ts";
-import { examineDatabase, faultsIn, requireFit, type Facts } from "../../src/store/postgres/examine.ts";
+import {
+  examineDatabase,
+  faultsIn,
+  migrateIfFit,
+  requireFit,
+  type Facts,
+} from "../../src/store/postgres/examine.ts";
+import { loadMigrations, runMigrations } from "../../src/store/postgres/migrate.ts";
 import { startPooler } from "../support/machine/pgbouncer.ts";
 import { administer } from "../support/postgres/databases.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
@@ -42,6 +52,26 @@ describe("a database", () => {
       const url = yield* freshDatabase("migrated");
       expect(yield* on(url, examineDatabase)).toMatchObject({ pending: 0, refusal: null, faults: [] });
       yield* on(url, requireFit);
+    }).pipe(Effect.scoped),
+  );
+
+  it.live("that a node of an earlier version still uses is not migrated, until that node is silent", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase("empty");
+      const known = yield* loadMigrations;
+      yield* on(url, runMigrations(known.slice(0, -1)));
+      const client = yield* Layer.build(Client.layer({ url, maxConnections: 2 }));
+      const sql = Context.get(client, SqlClient.SqlClient);
+      yield* sql`INSERT INTO nodes (id, beats, last_seen_at) VALUES ('former', 1, now()), ('own', 1, now())`;
+      const beating = yield* Effect.forkScoped(
+        Effect.forever(Effect.andThen(sql`UPDATE nodes SET beats = beats + 1`, Effect.sleep("100 millis"))),
+      );
+      expect(yield* Effect.flip(on(url, migrateIfFit("own")))).toMatchObject({
+        text: expect.stringMatching(/another version of the service still runs on it \(node former\)/),
+      });
+      expect(yield* on(url, examineDatabase)).toMatchObject({ pending: 1 });
+      yield* Fiber.interrupt(beating);
+      expect(yield* on(url, migrateIfFit("own"))).toEqual([known.at(-1)?.name]);
     }).pipe(Effect.scoped),
   );
 

@@ -57,8 +57,7 @@ const OWNER_HINT =
   "A build has users and groups from 0 to 65535 only. Give the files such an owner, for example by `tar --owner=0 --group=0`.";
 
 /** The end of the output, which closes with what helps if the reason is hard to read. */
-const explained = (tail: string): string =>
-  OWNER.test(tail) ? `${tail.trimEnd()}\n${OWNER_HINT}\n` : tail;
+const explained = (tail: string): string => (OWNER.test(tail) ? `${tail.trimEnd()}\n${OWNER_HINT}\n` : tail);
 
 const exitOf = (error: string, code: number | null): number | null => {
   const said = /exit status (\d+)\s*$/.exec(error)?.[1];

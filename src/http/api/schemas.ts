@@ -137,7 +137,8 @@ export const comparisonFields = {
       binary: Schema.optionalKey(Schema.Literal(true)).annotate({ description: "It has no lines." }),
       renamed_from: Schema.optionalKey(Schema.String).annotate({ description: "The path that it had." }),
       mode: Schema.optionalKey(Schema.String).annotate({
-        description: "The new mode of a file that has another one since: `100755` is an executable file, `120000` a link.",
+        description:
+          "The new mode of a file that has another one since: `100755` is an executable file, `120000` a link.",
       }),
     }),
   ),

@@ -155,5 +155,37 @@ export const requireFit: Effect.Effect<void, DatabaseUnfit | SqlError, SqlClient
   ({ faults: [fault] }) => (fault === undefined ? Effect.void : Effect.fail(new DatabaseUnfit(fault))),
 );
 
-/** The start's way to the database. */
-export const migrateIfFit = Effect.andThen(requireFit, migrate);
+/** A running node sends a heartbeat each second. */
+const HEARTBEATS = "3 seconds";
+
+/** The heartbeats that other nodes have sent, by their ids. */
+const beatsOfOthers = Effect.fnUntraced(function* (nodeId: string) {
+  const sql = yield* SqlClient.SqlClient;
+  const [about] = yield* sql<{ readonly has: boolean }>`SELECT to_regclass('nodes') IS NOT NULL AS has`;
+  if (about?.has !== true) return new Map<string, string>();
+  const rows = yield* sql<{ readonly id: string; readonly beats: string }>`
+    SELECT id, beats::text AS beats FROM nodes WHERE id <> ${nodeId} AND dead_at IS NULL`;
+  return new Map(rows.map(({ id, beats }) => [id, beats]));
+});
+
+/** Refuses to migrate under nodes of an earlier version: they would read and write tables that they do not know. */
+const requireAlone = Effect.fnUntraced(function* (nodeId: string) {
+  const before = yield* beatsOfOthers(nodeId);
+  if (before.size === 0) return;
+  yield* Effect.sleep(HEARTBEATS);
+  const after = yield* beatsOfOthers(nodeId);
+  const running = [...after].filter(([id, beats]) => before.get(id) !== beats).map(([id]) => id);
+  // Another node of this version may have migrated the database meanwhile, and run.
+  if (running.length === 0 || (yield* examineSchema).pending === 0) return;
+  return yield* new DatabaseUnfit({
+    text: `another version of the service still runs on it (node ${running.join(", ")}), and this version would migrate it`,
+    todo: "Stop the service on all nodes, then start this version.",
+  });
+});
+
+/** The start's way to the database. @param nodeId of the node that starts */
+export const migrateIfFit = Effect.fnUntraced(function* (nodeId: string) {
+  yield* requireFit;
+  if ((yield* examineSchema).pending > 0) yield* requireAlone(nodeId);
+  return yield* migrate;
+});
