@@ -2,7 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { NO_USAGE, SERVICE, type NativeItem } from "../../src/domain/conversation/conversation.ts";
+import {
+  contentText,
+  NO_USAGE,
+  SERVICE,
+  type NativeItem,
+} from "../../src/domain/conversation/conversation.ts";
 import { Conversations, type Item } from "../../src/store/ports/sessions/conversations.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "./store-fixture.ts";
@@ -259,6 +264,41 @@ const checkNotes = (check: Check): void => {
       yield* told(nativeItem("message", 7, { order: 5, role: "user", message_id: sessionId }));
       expect(yield* shown).toEqual(["message", "said first", "text", "thought", "tool", "question", "last"]);
       expect((yield* page(sessionId, newest))?.requests.map(({ rev }) => rev)).toEqual([3]);
+    }),
+  );
+
+  check(
+    "keeps notes of the service, and waiting messages, behind the item behind which they stand when a late one comes",
+    Effect.gen(function* () {
+      const { addNote, note, page } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const shown = Effect.map(page(sessionId, newest), (found) =>
+        (found?.items ?? [])
+          .flatMap((item) => item.nativeId ?? (item.kind === "note" ? contentText(item.content) : []))
+          .toReversed(),
+      );
+      const told = (...native: readonly NativeItem[]) =>
+        note(sessionId, report(sandboxId, Math.max(...native.map(({ rev }) => rev)), { items: native }));
+      const says = (text: string) =>
+        addNote(sessionId, { id: randomUUID(), text, author: SERVICE, at: NOON });
+      yield* told(nativeItem("said first", 1, { order: 10 }));
+      yield* says("before the tool");
+      yield* told(nativeItem("tool", 2, { order: 30 }));
+      yield* says("during the tool");
+      yield* told(nativeItem("question", 3, { order: 50 }));
+      yield* says("during the question");
+      yield* told(nativeItem("text", 4, { order: 40 }));
+      yield* told(nativeItem("thought", 5, { order: 20 }));
+      expect(yield* shown).toEqual([
+        "said first",
+        "before the tool",
+        "thought",
+        "tool",
+        "during the tool",
+        "text",
+        "question",
+        "during the question",
+      ]);
     }),
   );
 

@@ -180,14 +180,32 @@ export class ConversationDraft {
     this.#after = { ...this.#after, sandbox };
   }
 
-  /** Moves items to the end, in their order in the agent's work, if they stand before one that comes before them there (ports/sessions/conversations.ts N4). */
+  /**
+   * Moves items to the end, in their order in the agent's work, if they stand before one that comes before them there
+   * (ports/sessions/conversations.ts N4). What the agent did not make stays behind the item behind which it stands.
+   */
   arrange(sandboxId: string, from: number): void {
+    const ordered = inAgentOrder(this.#items.values(), sandboxId, from).map(({ id }) => id);
+    const followers = this.#followers(new Set(ordered));
     let last = 0;
-    for (const { id } of inAgentOrder(this.#items.values(), sandboxId, from)) {
+    for (const id of ordered.flatMap((made) => [made, ...(followers.get(made) ?? [])])) {
       const item = this.#items.get(id);
       if (item !== undefined && item.place < last) this.put(item, true);
       last = this.#items.get(id)?.place ?? last;
     }
+  }
+
+  /** Notes of the service and waiting messages, by the item behind which they stand. */
+  #followers(ordered: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+    const followers = new Map<string, string[]>();
+    let before: string[] | null = null;
+    for (const { id, sandboxId } of [...this.#items.values()].toSorted(
+      (one, other) => one.place - other.place,
+    )) {
+      if (ordered.has(id)) followers.set(id, (before = []));
+      else if (sandboxId === null) before?.push(id);
+    }
+    return followers;
   }
 
   /** Adds the size of an output or an attachment that is kept or removed. */

@@ -130,11 +130,18 @@ const open = (tables: TableSet, id: string, now: number): Conversation | null =>
   return write(tables, row, draft).conversation;
 };
 
-/** A sandbox's items from an order on, the newest. */
-const itemsFrom = (row: ConversationRow, sandboxId: string, order: number): readonly Item[] =>
-  inOrder(row)
-    .filter((item) => item.sandboxId === sandboxId && item.order !== null && item.order >= order)
+/** A sandbox's items from an order on, and what stands behind them without being an agent's: the newest. */
+const itemsFrom = (row: ConversationRow, sandboxId: string, order: number): readonly Item[] => {
+  const isMade = (item: Item) => item.sandboxId === sandboxId && item.order !== null && item.order >= order;
+  const first = Math.min(
+    ...inOrder(row)
+      .filter(isMade)
+      .map(({ place }) => place),
+  );
+  return inOrder(row)
+    .filter((item) => isMade(item) || (item.sandboxId === null && item.place > first))
     .slice(-MOVED_MAX);
+};
 
 const note = (
   tables: TableSet,

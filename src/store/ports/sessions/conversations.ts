@@ -8,7 +8,8 @@
  *     writes nothing.
  *  N3 A closed item keeps its status. An item of an earlier sandbox changes only while it is open.
  *  N4 The items of a sandbox stand in the order in which its agent made them. An item that is reported late takes the last
- *     place, and those that the agent made after it move behind it: at most `MOVED_MAX` of them.
+ *     place, and those that the agent made after it move behind it: at most `MOVED_MAX` of them. Notes of the service and waiting
+ *     messages move with the item behind which they stand.
  *  N5 Text from a sandbox is made storable first. No report can make a row that cannot be written or read.
  */
 import * as Context from "effect/Context";

@@ -96,13 +96,19 @@ export const namedItems = (
   SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
   WHERE session_id = ${id} AND (id = ANY(${[...ids]}::uuid[]) OR native_id = ANY(${[...nativeIds]}::text[]))`;
 
-/** A sandbox's items from an order on, the newest (ports/sessions/conversations.ts N4). */
+/** A sandbox's items from an order on, and what stands behind them without being an agent's: the newest (ports/sessions/conversations.ts N4). */
 export const itemsFrom = (
   sql: SqlClient,
   { id, sandboxId, order }: { readonly id: string; readonly sandboxId: string; readonly order: number },
 ) => sql<{ readonly item: Item; readonly place: number }>`
   SELECT ${sql.literal(ITEM)} AS item, place FROM conversation_items
-  WHERE session_id = ${id} AND sandbox_id = ${sandboxId}::uuid AND native_order >= ${order}::bigint
+  WHERE session_id = ${id} AND (
+    sandbox_id = ${sandboxId}::uuid AND native_order >= ${order}::bigint
+    OR sandbox_id IS NULL AND place > (
+      SELECT min(place) FROM conversation_items
+      WHERE session_id = ${id} AND sandbox_id = ${sandboxId}::uuid AND native_order >= ${order}::bigint
+    )
+  )
   ORDER BY place DESC LIMIT ${MOVED_MAX}`;
 
 /** Locks the conversation until the transaction ends. Null if the conversation does not exist. */
