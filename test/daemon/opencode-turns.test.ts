@@ -231,6 +231,33 @@ test("a runtime that does not call the model for two minutes has its turn ended,
   }
 });
 
+test("a turn ends with its whole answer if that comes as the turn is being ended for the model's silence, and not with one that asks for a tool", () => {
+  for (const [finish, end] of [
+    ["stop", { state: "completed", error: null }],
+    ["tool-calls", failed("model_unavailable")],
+    ["length", failed("model_unavailable")],
+  ] as const) {
+    const { seen, turns, take, idle } = turnAt();
+    turns.check(2 * MINUTE + 1);
+    expect(seen.aborted).toEqual(["one"]);
+    take("message.updated", { info: { id: "m1", role: "assistant", finish, time: { completed: 1 } } });
+    idle();
+    expect(seen.ended).toMatchObject([end]);
+  }
+});
+
+test("a silent call behind a whole one ends the turn as failed", () => {
+  const { seen, turns, take, idle, busy } = turnAt();
+  take("message.updated", { info: { id: "m1", role: "assistant", finish: "stop", time: { completed: 1 } } });
+  take("message.updated", { info: { id: "m2", role: "assistant" } }, MINUTE);
+  busy(MINUTE);
+  take("message.part.delta", { messageID: "m2" }, MINUTE);
+  turns.check(3 * MINUTE + 1);
+  expect(seen.aborted).toEqual(["one"]);
+  idle();
+  expect(seen.ended).toMatchObject([failed("model_unavailable")]);
+});
+
 /** The sessions whose turns end, two minutes after one was found at work with this part. */
 const endedWith = (part: object) => {
   const { seen, turns } = start();

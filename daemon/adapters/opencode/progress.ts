@@ -66,6 +66,11 @@ export class ModelProgress {
     return this.#isAsked;
   }
 
+  /** Whether a call has ended. */
+  isOver(id: string): boolean {
+    return this.#calls.get(id)?.isOver === true;
+  }
+
   /** The runtime begins an attempt. */
   beginAttempt(atMs: number): void {
     if (this.#heardMs === null) return;

@@ -6,7 +6,7 @@
  *  T2 Only turns of agent sessions without a parent are reported: the parent agent handles the failure of a subagent's
  *     turn. The limits apply to both.
  *  T3 A turn ends as its last call of the model ended. opencode repairs some errors: a conversation that is too long for the
- *     model becomes a summary, and the model is asked again.
+ *     model becomes a summary, and the model is asked again. An answer that comes whole while the turn is being ended is its end.
  *  T4 A turn also ends by time, which a clock beside the events tells: the model is silent or is not called, or the turn takes too
  *     long. While a tool runs, the model need not say anything. opencode does not report the arguments of a tool while they come.
  */
@@ -114,10 +114,16 @@ interface Turn {
   error: RuntimeError | null;
   /** Why it is being ended. */
   bound: TurnError | null;
+  /** T3. The last call has ended, with a whole answer that asks for no tool. */
+  isAnswered: boolean;
   /** Whether it was followed from its beginning. */
   readonly whole: boolean;
 }
 
+/** How a call of the model ends that wants a tool, by the names of opencode's library. */
+const ASKS_FOR_TOOLS = "tool-calls";
+
+const COMPLETED: TurnEnd = { state: "completed", error: null };
 const INTERRUPTED: TurnEnd = { state: "interrupted", error: null };
 
 /** Within this time after a turn, the same message is the same error, reported again (T1), ms. */
@@ -210,6 +216,7 @@ export class OpencodeTurns {
       retrying: false,
       error: null,
       bound: null,
+      isAnswered: false,
       whole,
     };
     this.#turns.set(id, turn);
@@ -223,11 +230,16 @@ export class OpencodeTurns {
   ): void {
     const turn = this.#turns.get(id);
     if (turn === undefined || info.role !== "assistant" || info.id === undefined) return;
+    // opencode reports some messages again after their end.
+    const isNews = !turn.progress.isOver(info.id);
     turn.progress.message(info, atMs);
     if (info.finish !== undefined) turn.callSince = atMs;
     // T3. A summary repairs nothing yet: the call after it does.
-    if (info.finish !== undefined && info.error === undefined && info.summary !== true)
+    if (isNews) turn.isAnswered = false;
+    if (info.finish !== undefined && info.error === undefined && info.summary !== true) {
       turn.error = errorOfFinish(info.finish) ?? null;
+      if (isNews) turn.isAnswered = turn.error === null && info.finish !== ASKS_FOR_TOOLS;
+    }
     const { modelCalls, idleCalls } = this.#limits;
     if (turn.progress.calls > modelCalls) this.#stop(id, turn, tooManyCalls(modelCalls));
     if (turn.progress.idleCalls >= idleCalls) this.#stop(id, turn, callsInVain(idleCalls));
@@ -254,6 +266,7 @@ export class OpencodeTurns {
   #stop(id: string, turn: Turn, why: TurnError): void {
     if (turn.bound !== null) return;
     turn.bound = why;
+    turn.isAnswered = false;
     this.#actions.abort(id);
   }
 
@@ -280,7 +293,10 @@ export class OpencodeTurns {
     if (turn === undefined) return;
     this.#turns.delete(id);
     const wasStopped = this.#actions.wasStopped(id);
-    if (turn.bound !== null) return this.#tell(id, { state: "failed", error: turn.bound, isOurs: true });
+    if (turn.bound !== null) {
+      const { bound, isAnswered } = turn;
+      return this.#tell(id, isAnswered ? COMPLETED : { state: "failed", error: bound, isOurs: true });
+    }
     if (turn.error !== null && !isAbort(turn.error)) return this.#fail(id, turn.error, atMs);
     // opencode reports nothing about an abort that came while it waited for its next attempt.
     if (turn.error !== null || turn.retrying) return this.#tell(id, INTERRUPTED);
@@ -288,7 +304,7 @@ export class OpencodeTurns {
     if (wasStopped) return this.#tell(id, INTERRUPTED);
     if (turn.whole && turn.progress.calls === 0)
       return this.#tell(id, { state: "failed", error: NO_ANSWER, isOurs: true });
-    this.#tell(id, { state: "completed", error: null });
+    this.#tell(id, COMPLETED);
   }
 
   #fail(id: string, error: RuntimeError, atMs: number): void {
