@@ -111,14 +111,7 @@ export const diffScript = (
   return {
     name: "workspace-diff",
     script: DIFF_SCRIPT,
-    parameters: [
-      directory,
-      base,
-      pushed,
-      defaultBranch,
-      String(part.maxBytes),
-      pattern ?? part.path ?? "",
-    ],
+    parameters: [directory, base, pushed, defaultBranch, String(part.maxBytes), pattern ?? part.path ?? ""],
     env: pattern === null ? GIT_ENV : { ...GIT_ENV, GIT_LITERAL_PATHSPECS: "0" },
   };
 };

@@ -113,6 +113,40 @@ describe("a message", () => {
       expect(handed.map((message) => message.id)).toEqual([ONE, ONE]);
     }),
   );
+
+  it.effect("in the moments after its sandbox was killed waits, and the next sandbox gets it, once", () =>
+    Effect.gen(function* () {
+      const world = yield* conversing([away, away]);
+      const {
+        actors,
+        id,
+        handed,
+        untilStatus,
+        untilSession,
+        sandboxes,
+        newestSandbox,
+        session,
+        conversations,
+      } = world;
+      const killed = (yield* newestSandbox(id))?.id ?? "";
+      // Nobody has told the service yet: the daemon does not answer any more.
+      yield* actors.conversation(id, posted(ONE));
+      yield* until(Effect.sync(() => handed.length > 0));
+      yield* sandboxes.end(killed, { code: "exited", message: "its PID 1 ended with SIGKILL" });
+      yield* actors.conversation(id, posted(TWO));
+      yield* untilSession(id, "failed");
+      expect((yield* session(id))?.failure).toMatchObject({ code: "sandbox_lost" });
+      yield* untilStatus("queued");
+      yield* actors.session(id, {
+        type: "restart.requested",
+        sandboxId: "0190f3b2-0000-7000-8000-0000000000bb",
+      });
+      yield* untilStatus("accepted");
+      // The second one waits for the end of the turn that the first one began.
+      expect(new Set(handed.map((message) => message.id))).toEqual(new Set([ONE]));
+      expect((yield* conversations.item(id, TWO))?.status).toBe("queued");
+    }),
+  );
 });
 
 describe("own credentials of the session's person", () => {
