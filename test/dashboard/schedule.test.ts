@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { cronOf, pickedOf, scheduleHint, scheduleWords, scheduleWordsFor } from "../../dashboard/automations/schedule.ts";
+import {
+  cronOf,
+  pickedOf,
+  scheduleHint,
+  scheduleWords,
+  scheduleWordsFor,
+} from "../../dashboard/automations/schedule.ts";
 
 const WINTER = "2027-01-04T08:00:00.000Z";
 

@@ -241,7 +241,9 @@ describe("a backup of a running service under load", () => {
       const second = path.join(old.directory, "second.tar.gz");
       await Effect.runPromise(backup({ dataDir: old.dataDir, file: second, masterKey: null }));
       const dataDir = path.join(old.directory, "taken-over");
-      const { rows } = await Effect.runPromise(restore({ dataDir, file: second, masterKey: null, takeOver: true }));
+      const { rows } = await Effect.runPromise(
+        restore({ dataDir, file: second, masterKey: null, takeOver: true }),
+      );
       expect(rows).toBeGreaterThan(DELIVERIES);
       expect(await installationId(dataDir)).toBe(await installationId(old.dataDir));
       expect(await pausedSince(dataDir)).toBe(null);
@@ -270,7 +272,9 @@ const refusalOf = async (
   dataDir = path.join(old.directory, "nothing-here"),
 ): Promise<string> => {
   const before = await readdir(old.directory);
-  const error = await Effect.runPromise(Effect.flip(restore({ dataDir, file: from, masterKey: null, takeOver: false })));
+  const error = await Effect.runPromise(
+    Effect.flip(restore({ dataDir, file: from, masterKey: null, takeOver: false })),
+  );
   expect(await readdir(old.directory)).toEqual(before);
   return error.message;
 };

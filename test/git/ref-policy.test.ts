@@ -70,6 +70,13 @@ describe("the write policy", () => {
     expect(refusal ?? "Allowed.").toMatch(/^\S.*\.$/);
   });
 
+  it("says after an amend how to put the work on top of the branch, without a conflict with itself", () => {
+    const ref = `refs/heads/${sessionId}`;
+    expect(judgeRefUpdate(session, main, { ref, ...courses.rewind })).toContain(
+      `git fetch origin ${sessionId}, git reset --soft FETCH_HEAD, commit, and push.`,
+    );
+  });
+
   it("lets only the initial commit be replaced, and does not let the branch be deleted", () => {
     const replace = { ref: "refs/heads/main", oldCommit: initialCommit, newCommit: b, fastForward: false };
     const fresh = { ...main, mayReplaceInitialCommit: true };

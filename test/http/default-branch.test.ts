@@ -112,6 +112,18 @@ describe("a session's branch", () => {
   });
 });
 
+describe("a default branch that its upstream renamed", () => {
+  it("is named with the command that sets the new name where a session names no branch", async () => {
+    const { bare, source } = await makeUpstream("master");
+    const pid = String(fields(expectStatus(await create(source), 201))["id"]);
+    await gitOk(bare, "branch", "-m", "master", "main");
+    const helps =
+      "The repository has no branch master. If it has another name now, set it with platform projects update --default-branch NAME.";
+    const session = await service.request("POST", `/v1/projects/${pid}/sessions`, { body: {} });
+    expect([session.status, fields(session)["error"]]).toEqual([422, helps]);
+  });
+});
+
 const slowly = async (pid: string): Promise<void> => {
   const work = await clone(remote(pid), "main");
   await gitOk(work, "push", "--quiet", "origin", "HEAD:refs/heads/next");

@@ -43,6 +43,13 @@ describe("an invalid address", () => {
     const answer = await service.request("POST", `/v1/webhooks/projects/${pid}${rest}`, { body: "{}" });
     expect(refusal(answer)).toEqual([404, "not_found"]);
   });
+
+  it("of a webhook without a slug is 400, as one with a wrong slug", async () => {
+    const send = (slug: string) =>
+      service.request("POST", `/v1/webhooks/projects/${pid}/${slug}`, { body: "{}" });
+    expect((await send("")).status).toBe(400);
+    expect(refusal(await send(""))).toEqual(refusal(await send("On%20Issue")));
+  });
 });
 
 describe("a path of the daemon", () => {

@@ -12,7 +12,7 @@ import { ConnectorSignIns } from "../../src/connectors/sign-in/port.ts";
 import { makeSignIns } from "../../src/connectors/sign-in.ts";
 import { openCredential } from "../../src/services/connectors/credentials.ts";
 import { sealGrant } from "../../src/services/connectors/renewal.ts";
-import { Pause, PauseSwitch } from "../../src/ground/pause.ts";
+import { Pause, PAUSED, PauseSwitch } from "../../src/ground/pause.ts";
 import { withCredential, type Used } from "../../src/services/connectors/use.ts";
 import { keyringLayer } from "../../src/services/keyring.ts";
 import { ConnectorGrants } from "../../src/store/ports/connectors/connector-grants.ts";
@@ -149,6 +149,23 @@ test("50 calls at once after the server refused their token cause one refresh an
   );
   expect(login.refreshes).toBe(1);
   expect(new Set(tokens).size).toBe(1);
+});
+
+test("a restored copy that is paused asks no server with a key, or without a credential", async () => {
+  const pause = Object.assign(new PauseSwitch(), { since: 0 });
+  let uses = 0;
+  const use = () => Effect.sync(() => void (uses += 1));
+  const answers = await onNodes(1, ([node]) =>
+    Effect.forEach([{ kind: "value", value: "key" }, { kind: "none" }] as const, (credential) => {
+      if (node === undefined) throw new Error("there is a node");
+      return Effect.provide(withCredential(CONNECTOR, credential, use), node);
+    }).pipe(Effect.provideService(Pause, pause)),
+  );
+  expect(answers.map(({ answer }) => Result.isFailure(answer) && answer.failure.message)).toEqual([
+    PAUSED,
+    PAUSED,
+  ]);
+  expect(uses).toBe(0);
 });
 
 test("a restored copy that is paused asks no server, and renews no token of its original", async () => {

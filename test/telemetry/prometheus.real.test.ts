@@ -55,7 +55,9 @@ describe.skipIf(promtoolProgram === undefined)("the alerts", () => {
     const headings = [...troubleshooting.matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => anchor(heading));
     const anchors = new Set(headings);
     const page = "https://platform.example.com/docs/guide/operate/troubleshooting";
-    const links = [...alerts.matchAll(/runbook_url: (\S+)#(\S+)/g)].map(([, at, link]) => at === page && link);
+    const links = [...alerts.matchAll(/runbook_url: (\S+)#(\S+)/g)].map(
+      ([, at, link]) => at === page && link,
+    );
     expect(links).toHaveLength(named.length);
     expect(links.filter((link) => !anchors.has(link || ""))).toEqual([]);
   });

@@ -13,7 +13,12 @@ import { callingPerson } from "../callers/person.ts";
 import { requireModel } from "../../services/projects/models.ts";
 import { requireCounted } from "../../services/projects/counted-models.ts";
 import { logMissingSecrets } from "../../services/projects/required-secrets.ts";
-import { baseCommit, requireAgent } from "../../services/projects/repository.ts";
+import {
+  baseCommit,
+  noDefaultBranch,
+  requireAgent,
+  UnknownBaseRef,
+} from "../../services/projects/repository.ts";
 import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
 import type { Saved } from "../../domain/save/saved.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
@@ -113,7 +118,13 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, 
   if (Result.isFailure(parsed)) return yield* badRequest("base_ref", parsed.failure.message);
   const agentName = wish.agent_name ?? DEFAULT_AGENT;
   if (!isAgentName(agentName)) return yield* badRequest("agent_name", AGENT_NAME_RULE);
-  const commit = yield* baseCommit({ projectId: project.id }, baseRef);
+  const commit = yield* baseCommit({ projectId: project.id }, baseRef).pipe(
+    Effect.mapError((error) =>
+      error._tag === "UnknownBaseRef" && baseRef === project.defaultBranch
+        ? new UnknownBaseRef({ baseRef, message: noDefaultBranch(baseRef) })
+        : error,
+    ),
+  );
   const agent = yield* requireAgent({ projectId: project.id, commit, name: agentName });
   const agentModel = wish.agent_model ?? null;
   if (agentModel !== null) yield* checkModelName(agent, "agent_model", agentModel);

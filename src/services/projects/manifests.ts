@@ -30,7 +30,7 @@ import { sourceAt } from "../environments/build-sources.ts";
 import { Environments } from "../environments/environments.ts";
 import { ModelPolicy, repositoryBringsModel } from "./models.ts";
 import { Runtimes } from "./runtimes.ts";
-import { hasAgentFile, manifestText } from "./repository.ts";
+import { hasAgentFile, manifestText, noDefaultBranch } from "./repository.ts";
 import { dutyPart } from "../duty.ts";
 
 export class Manifests extends Context.Service<
@@ -169,11 +169,7 @@ const readNow = Effect.fnUntraced(function* (project: Project) {
   const tip = yield* Effect.result(git.branchTip(repository, project.defaultBranch));
   if (tip._tag === "Failure") return failed(null, notReadable(tip.failure));
   const commit = tip.success;
-  if (commit === null)
-    return failed(
-      null,
-      `The repository has no branch ${project.defaultBranch}. If it has another name now, set it with platform projects update --default-branch NAME.`,
-    );
+  if (commit === null) return failed(null, noDefaultBranch(project.defaultBranch));
   return yield* Effect.catchTag(readAt(repository, commit), "GitError", (error) =>
     // A fault that may pass is read again in the next round: the commit does not count as read.
     Effect.succeed(failed(LASTING.has(error.code) ? commit : null, notReadable(error))),

@@ -29,6 +29,10 @@ const NAMED_MAX = 20;
 /** Definitions of agents beyond these bytes in all are not looked at. */
 const AGENTS_BYTES = 1024 * 1024;
 
+/** What helps where a project's default branch is gone, for example because its upstream renamed it. */
+export const noDefaultBranch = (name: string): string =>
+  `The repository has no branch ${name}. If it has another name now, set it with platform projects update --default-branch NAME.`;
+
 /** The commit at which a session's branch starts. */
 export const baseCommit = Effect.fnUntraced(function* (
   repository: Repository,

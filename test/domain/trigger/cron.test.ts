@@ -54,6 +54,13 @@ test.each(["0 0 0 30 2 *", "0 0 0 31 4,6,9,11 *", "0 0 0 31 FEB */2", "0 0 0 30-
   },
 );
 
+test.each([
+  ["0 0 5-3 * * *", "5-3 ends before it begins: write 3-5"],
+  ["0 0 0 * * FRI-MON", "ends before it begins: write MON-FRI"],
+])("says how to write the reversed range of %j", (expression, remedy) => {
+  expect(refusal(expression)).toContain(remedy);
+});
+
 test("accepts an impossible day if a weekday suffices [C01]", () => {
   expect(upcoming("0 0 0 30 2 1", "UTC", "2027-01-01T00:00:00Z", 2)).toEqual([
     "2027-02-01T00:00:00Z",
