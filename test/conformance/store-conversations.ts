@@ -268,6 +268,24 @@ const checkNotes = (check: Check): void => {
   );
 
   check(
+    "says of a message that reached the runtime without the service that it came from inside the sandbox",
+    Effect.gen(function* () {
+      const { note } = yield* Conversations;
+      const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
+      const told = (id: string, rev: number, more: Partial<NativeItem>) =>
+        note(sessionId, report(sandboxId, rev, { items: [nativeItem(id, rev, more)] }));
+      const inside = { role: "user", message_id: null } as const;
+      expect(itemsOf(yield* told("by itself", 1, inside))).toMatchObject([
+        { author: { kind: "sandbox", userId: null, name: "Sent from inside the sandbox" } },
+      ]);
+      // What an agent tells its sub-agent is its own.
+      expect(itemsOf(yield* told("to a child", 2, { ...inside, parent_id: "by itself" }))).toMatchObject([
+        { author: { kind: "agent" } },
+      ]);
+    }),
+  );
+
+  check(
     "keeps notes of the service, and waiting messages, behind the item behind which they stand when a late one comes",
     Effect.gen(function* () {
       const { addNote, note, page } = yield* Conversations;
