@@ -90,6 +90,7 @@ export const openListener = Effect.fnUntraced(function* (
     response.setHeader("x-request-id", requestId(request));
     // Answers may contain credentials and private data, so no cache keeps an answer unless it says otherwise.
     response.setHeader("cache-control", "no-store");
+    response.on("prefinish", () => keepReading(request));
     response.on("finish", () => lingerFor(request));
     answers.set(request.socket, response);
     if (measures.isOn || traces.isOn) measureAnswer(request, response, { measures, traces, routes });
@@ -229,6 +230,21 @@ const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
   setTimeout(() => {
     if (stillWanted()) socket.destroy();
   }, LINGER_MS).unref();
+};
+
+/**
+ * Has Node close the sending half alone of a connection whose request was answered before its body was complete: with unread bytes, the
+ * system would answer with a reset, which discards the answer at a sender that reads only after it has sent everything. What
+ * still comes is dropped, until the body is complete or `lingerFor` ends it.
+ */
+const keepReading = (request: IncomingMessage): void => {
+  if (request.complete) return;
+  const { socket } = request;
+  socket.destroySoon = () => void socket.end();
+  request.on("end", () => {
+    Reflect.deleteProperty(socket, "destroySoon");
+    if (socket.writableEnded) socket.destroy();
+  });
 };
 
 /**

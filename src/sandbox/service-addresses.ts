@@ -1,18 +1,14 @@
-import { lookup } from "node:dns/promises";
-import type { Network } from "../ground/net/dial.ts";
+import { type Network, type Resolve, resolveAll } from "../ground/net/dial.ts";
 
 /** How long an answer of the resolver is used. A load balancer changes its addresses within minutes. */
 const FRESH_MS = 30_000;
-
-const resolveAll = async (host: string): Promise<readonly string[]> =>
-  (await lookup(host, { all: true })).map(({ address }) => address);
 
 /**
  * The addresses behind the service's own names (egress-policy.ts E5). A name that this machine cannot resolve has none: then
  * no sandbox finds it here either.
  */
 export class ServiceAddresses {
-  readonly #resolve: (host: string) => Promise<readonly string[]>;
+  readonly #resolve: Resolve;
   readonly #known = new Map<
     string,
     { readonly at: number; readonly addresses: Promise<readonly string[]> }

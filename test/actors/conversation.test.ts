@@ -129,7 +129,7 @@ describe("a message", () => {
         conversations,
       } = world;
       const killed = (yield* newestSandbox(id))?.id ?? "";
-      // Nobody has told the service yet: the daemon does not answer any more.
+      // The service does not know yet. The daemon does not answer any more.
       yield* actors.conversation(id, posted(ONE));
       yield* until(Effect.sync(() => handed.length > 0));
       yield* sandboxes.end(killed, { code: "exited", message: "its PID 1 ended with SIGKILL" });

@@ -278,7 +278,7 @@ const checkNotes = (check: Check): void => {
       expect(itemsOf(yield* told("by itself", 1, inside))).toMatchObject([
         { author: { kind: "sandbox", userId: null, name: "Sent from inside the sandbox" } },
       ]);
-      // What an agent tells its sub-agent is its own.
+      // An agent's own words to its sub-agent.
       expect(itemsOf(yield* told("to a child", 2, { ...inside, parent_id: "by itself" }))).toMatchObject([
         { author: { kind: "agent" } },
       ]);
@@ -292,7 +292,7 @@ const checkNotes = (check: Check): void => {
       const { sessionId, sandboxId } = yield* converse(yield* makeWorld(5));
       const shown = Effect.map(page(sessionId, newest), (found) =>
         (found?.items ?? [])
-          .flatMap((item) => item.nativeId ?? (item.kind === "note" ? contentText(item.content) : []))
+          .flatMap(({ nativeId, kind, content }) => nativeId ?? (kind === "note" ? contentText(content) : []))
           .toReversed(),
       );
       const told = (...native: readonly NativeItem[]) =>

@@ -161,9 +161,9 @@ test("a restored copy that is paused asks no server with a key, or without a cre
       return Effect.provide(withCredential(CONNECTOR, credential, use), node);
     }).pipe(Effect.provideService(Pause, pause)),
   );
-  expect(answers.map(({ answer }) => Result.isFailure(answer) && answer.failure.message)).toEqual([
-    PAUSED,
-    PAUSED,
+  expect(answers.map(({ answer }) => Result.isFailure(answer) && answer.failure)).toMatchObject([
+    { message: PAUSED },
+    { message: PAUSED },
   ]);
   expect(uses).toBe(0);
 });

@@ -54,7 +54,7 @@ export const PATH_MAX = 4096;
 const OWNER =
   /insufficient UIDs or GIDs|\blchown .*: invalid argument|changing (?:ownership|group) of .*: Invalid argument/;
 const OWNER_HINT =
-  "A build has users and groups from 0 to 65535 only. Give the files such an owner, for example by `tar --owner=0 --group=0`.";
+  "A build has users and groups from 0 to 65535 only. Give the files one of these numbers, for example by `tar --owner=0 --group=0`.";
 
 /** The end of the output, which closes with what helps if the reason is hard to read. */
 const explained = (tail: string): string => (OWNER.test(tail) ? `${tail.trimEnd()}\n${OWNER_HINT}\n` : tail);

@@ -62,7 +62,7 @@ const warned = ({ warnings }: Detail): readonly string[] =>
     visible(`warning: ${file}${line === null ? "" : `:${line}`}: ${message}`),
   );
 
-/** What lines do not show of a file. */
+/** Whether a file is binary, its former path, and its new mode: the numbers of lines do not show them. */
 const kindOfChange = ({ binary, renamed_from: from, mode }: Detail["files_changed"][number]): string => {
   const said = [
     binary === true ? "binary" : "",

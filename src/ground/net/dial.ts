@@ -17,7 +17,7 @@ import { type Allowances, comparableHost, dialRefusal, unbracketed } from "./add
 import { type DialAttempt, errorCode, NetFault } from "./fault.ts";
 
 /** The addresses of a name. */
-type Resolve = (host: string) => Promise<readonly string[]>;
+export type Resolve = (host: string) => Promise<readonly string[]>;
 /** Begins a connection to a numeric address. */
 export type Connect = (address: string, port: number) => Socket;
 
@@ -44,7 +44,9 @@ const NEXT_MS = 1000;
 /** How many addresses of a name are dialled. */
 const ADDRESSES_MAX = 8;
 
-const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+/** As this machine resolves names. */
+export const resolveAll: Resolve = async (host) =>
+  (await lookup(host, { all: true })).map(({ address }) => address);
 const connectTcp: Connect = (host, port) => connect({ host, port, noDelay: true, keepAlive: true });
 
 const resolved = async (host: string, { resolve = resolveAll, connectMs }: DialOptions) => {

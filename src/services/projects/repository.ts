@@ -29,7 +29,7 @@ const NAMED_MAX = 20;
 /** Definitions of agents beyond these bytes in all are not looked at. */
 const AGENTS_BYTES = 1024 * 1024;
 
-/** What helps where a project's default branch is gone, for example because its upstream renamed it. */
+/** The words for a project whose default branch is gone, for example because its upstream renamed it. */
 export const noDefaultBranch = (name: string): string =>
   `The repository has no branch ${name}. If it has another name now, set it with platform projects update --default-branch NAME.`;
 

@@ -188,10 +188,14 @@ export class ConversationDraft {
     const ordered = inAgentOrder(this.#items.values(), sandboxId, from).map(({ id }) => id);
     const followers = this.#followers(new Set(ordered));
     let last = 0;
-    for (const id of ordered.flatMap((made) => [made, ...(followers.get(made) ?? [])])) {
+    const move = (id: string): void => {
       const item = this.#items.get(id);
       if (item !== undefined && item.place < last) this.put(item, true);
       last = this.#items.get(id)?.place ?? last;
+    };
+    for (const made of ordered) {
+      move(made);
+      for (const follower of followers.get(made) ?? []) move(follower);
     }
   }
 
