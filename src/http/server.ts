@@ -233,21 +233,6 @@ const destroyLater = (socket: Duplex, stillWanted: () => boolean): void => {
 };
 
 /**
- * Has Node close the sending half alone of a connection whose request was answered before its body was complete: with unread bytes, the
- * system would answer with a reset, which discards the answer at a sender that reads only after it has sent everything. What
- * still comes is dropped, until the body is complete or `lingerFor` ends it.
- */
-const keepReading = (request: IncomingMessage): void => {
-  if (request.complete) return;
-  const { socket } = request;
-  socket.destroySoon = () => void socket.end();
-  request.on("end", () => {
-    Reflect.deleteProperty(socket, "destroySoon");
-    if (socket.writableEnded) socket.destroy();
-  });
-};
-
-/**
  * Closes a connection whose request was answered before its body was complete. Otherwise a sender could hold it open
  * for ever: Node keeps it if the answer does not say `connection: close`, which a relayed answer may not.
  */
