@@ -21,6 +21,7 @@ import { statusClass } from "../domain/service/metrics.ts";
 import { Measures, nowMs, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { InFlight } from "./operating/in-flight.ts";
 import type { RouteTable } from "./routes.ts";
+import { keepReading } from "./reading/unread.ts";
 import {
   answerError,
   answerJson,
