@@ -16,16 +16,13 @@ import type { ModelProviders } from "./features/model-providers/ports/model-prov
 import type { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
 import * as ProviderRows from "./features/model-providers/sql/model-providers.ts";
 import * as UsageRows from "./features/model-providers/sql/model-usage.ts";
-import * as SealedProviders from "./features/model-providers/sql/reseal.ts";
 import type { OutboundDeliveries } from "./features/notifications/ports/outbound-deliveries.ts";
 import type { OutboundWebhooks } from "./features/notifications/ports/outbound-webhooks.ts";
 import * as Deliveries from "./features/notifications/sql/outbound-deliveries.ts";
 import * as Webhooks from "./features/notifications/sql/outbound-webhooks.ts";
-import * as Receivers from "./features/notifications/sql/reseal.ts";
 import type { Spend } from "./features/spend/ports/spend.ts";
 import * as SpendRows from "./features/spend/sql/spend.ts";
 import type { Subscriptions } from "./features/subscriptions/ports/subscriptions.ts";
-import * as SealedSubscriptions from "./features/subscriptions/sql/reseal.ts";
 import * as SubscriptionRows from "./features/subscriptions/sql/subscriptions.ts";
 import type { CoreStore } from "./store/ports/store.ts";
 import { coreStore, storeParts } from "./store/postgres/layer.ts";
@@ -66,9 +63,9 @@ export const postgresStore = Layer.mergeAll(
 export const SEALED_COLUMNS: readonly string[] = [
   ...CORE_COLUMNS,
   ...SealedApprovals.SEALED_COLUMNS,
-  ...Receivers.SEALED_COLUMNS,
-  ...SealedProviders.SEALED_COLUMNS,
-  ...SealedSubscriptions.SEALED_COLUMNS,
+  ...Webhooks.SEALED_COLUMNS,
+  ...ProviderRows.SEALED_COLUMNS,
+  ...SubscriptionRows.SEALED_COLUMNS,
 ].toSorted();
 
 /** Seals everything with another master key (store/postgres/reseal.ts). @returns how many values, by kind */
@@ -76,8 +73,8 @@ export const resealDatabase = <E>(work: Resealing<E>) =>
   resealAll(work, (reseal) =>
     Effect.all({
       approvals: SealedApprovals.resealApprovals(reseal),
-      receivers: Receivers.resealReceivers(reseal),
-      modelProviders: SealedProviders.resealModelProviders(reseal),
-      subscriptions: SealedSubscriptions.resealSubscriptions(reseal),
+      receivers: Webhooks.resealReceivers(reseal),
+      modelProviders: ProviderRows.resealModelProviders(reseal),
+      subscriptions: SubscriptionRows.resealSubscriptions(reseal),
     }),
   );

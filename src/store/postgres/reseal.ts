@@ -30,7 +30,7 @@ export const SEALED_COLUMNS = [
 ] as const;
 
 /** How many values are read at a time: 64 KiB each at most. */
-export const PORTION = 100;
+const PORTION = 100;
 
 export interface SealedRow {
   readonly projectId: string;
@@ -126,6 +126,35 @@ const previousOf = ({ projectId, name, previousVersion, previousEnvelope }: Secr
 
 /** Sorts before every other id. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
+
+/** Rows with an id and one envelope each. They are sealed with the owner as their project. */
+interface SealedTable {
+  readonly table: string;
+  readonly owner: "project_id" | "account_id";
+  /** What stands before the id in the name under which a row is sealed. */
+  readonly before: string;
+}
+
+/** Seals the rows of a feature's table. @returns how many */
+export const resealRows = ({ table, owner, before }: SealedTable) =>
+  Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
+    const sql = yield* SqlClient.SqlClient;
+    let after = NO_ID;
+    let count = 0;
+    for (;;) {
+      const rows = yield* sql<SealedRow & { readonly id: string }>`
+        SELECT id, ${sql(owner)} AS "projectId", ${before} || id::text AS name, sealed_version AS version, envelope
+        FROM ${sql(table)} WHERE id > ${after}::uuid ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
+      for (const row of rows) {
+        const envelope = Buffer.from(yield* reseal(row));
+        yield* sql`UPDATE ${sql(table)} SET envelope = ${envelope} WHERE id = ${row.id}`;
+      }
+      count += rows.length;
+      const last = rows.at(-1);
+      if (last === undefined) return count;
+      after = last.id;
+    }
+  });
 
 const credentials = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) {
   const sql = yield* SqlClient.SqlClient;

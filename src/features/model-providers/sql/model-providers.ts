@@ -6,6 +6,7 @@ import { isSqlError } from "effect/sql/SqlError";
 import { Fenced } from "../../../store/ports/journal.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
 import { at, json, stored } from "../../../store/postgres/connection/statement.ts";
+import { resealRows } from "../../../store/postgres/reseal.ts";
 import {
   ModelProviders,
   NameTaken,
@@ -13,13 +14,20 @@ import {
   type ModelProvider,
   type ProvidersOfSandbox,
 } from "../ports/model-providers.ts";
-import { ownerAt, type ProviderPlace, PROVIDERS_MAX } from "../rules/provider.ts";
+import { ownerAt, type ProviderPlace, PROVIDERS_MAX, sealedNameOf } from "../rules/provider.ts";
 
 const COLUMNS = `id, account_id AS "accountId", project_id AS "projectId", user_id AS "userId", name, kind, base_url AS "baseUrl", models, prices, has_key AS "hasKey",
   sealed_version AS "sealedVersion", envelope, tried_at AS "triedAt", refused_at AS "refusedAt", refusal AS "refusedWith",
   created_at AS "createdAt", updated_at AS "updatedAt"`;
 /** The narrowest owner's first. */
 const NARROWEST = "user_id IS NULL, project_id IS NULL, created_at, id";
+
+export const SEALED_COLUMNS = ["model_providers.envelope"] as const;
+export const resealModelProviders = resealRows({
+  table: "model_providers",
+  owner: "account_id",
+  before: sealedNameOf(""),
+});
 
 interface Row extends Omit<ModelProvider, "owner" | "sealed" | "refusal"> {
   readonly sealedVersion: number;

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { RECEIVERS_MAX } from "../rules/outbound-receiver.ts";
+import { RECEIVERS_MAX, sealedName } from "../rules/outbound-receiver.ts";
 import type { DisabledReason } from "../rules/outbound-tries.ts";
 import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { webhookDisabledEvent } from "../../../store/event-rows.ts";
@@ -17,10 +17,19 @@ import {
 } from "../ports/outbound-webhooks.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { resealRows } from "../../../store/postgres/reseal.ts";
 
 const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",
   envelope, previous_secret_until AS "previousSecretUntil", status, disabled_reason AS "disabledReason",
   failing_since AS "failingSince", warned_at AS "warnedAt", created_at AS "createdAt", updated_at AS "updatedAt"`;
+
+export const SEALED_COLUMNS = ["outbound_webhooks.envelope"] as const;
+/** Addresses and signing secrets of receivers. */
+export const resealReceivers = resealRows({
+  table: "outbound_webhooks",
+  owner: "project_id",
+  before: sealedName(""),
+});
 
 interface Row extends Omit<OutboundWebhook, "sealed"> {
   readonly sealedVersion: number;

@@ -3,11 +3,20 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { resealRows } from "../../../store/postgres/reseal.ts";
 import { type Holder, type Subscription, Subscriptions } from "../ports/subscriptions.ts";
+import { sealedNameOf } from "../sealing.ts";
 
 const COLUMNS = `subscriptions.id, subscriptions.account_id AS "accountId", subscriptions.user_id AS "userId", subscriptions.runtime,
   subscriptions.sealed_version AS "sealedVersion", subscriptions.envelope, subscriptions.saved_at AS "savedAt",
   subscriptions.renewed_at AS "renewedAt", subscriptions.used_at AS "usedAt"`;
+
+export const SEALED_COLUMNS = ["subscriptions.envelope"] as const;
+export const resealSubscriptions = resealRows({
+  table: "subscriptions",
+  owner: "account_id",
+  before: sealedNameOf(""),
+});
 
 interface Row extends Omit<Subscription, "sealed"> {
   readonly sealedVersion: number;
