@@ -34,7 +34,7 @@ import { RELAY_FAILURES } from "../http/relay/relay.ts";
 import { answerRaw, requestId } from "../http/answers/respond.ts";
 import type { RawRoutes } from "../http/server.ts";
 import { headerValues } from "../proxy/headers.ts";
-import { Proxy, type AnswerFailure, type Upstream } from "../proxy/proxy.ts";
+import { openProxy, type Upstream } from "../proxy/proxy.ts";
 import { responseOn } from "../proxy/tunnel.ts";
 import { linkTarget, SandboxError, type SandboxSpec } from "../sandbox/port.ts";
 import { LocalSaves } from "../saves/layer.ts";
@@ -277,12 +277,6 @@ const makeGitWay = Effect.gen(function* () {
     return upstream;
   });
 });
-
-const openProxy = (answerFailure: AnswerFailure) =>
-  Effect.acquireRelease(
-    Effect.sync(() => new Proxy(answerFailure)),
-    (opened) => Effect.sync(() => opened.close()),
-  );
 
 const strange = (): Unauthorized =>
   new Unauthorized({ error: "Only the service's own nodes can use this address.", code: "unauthorized" });

@@ -22,6 +22,8 @@ import {
 } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
 import { addTrailers, breakOff, destroySoon, passBody, passHints, writeHead } from "./answer.ts";
 import { hasBody, requestHeaders, type HeaderRules } from "./headers.ts";
 import { Tunnels } from "./tunnel.ts";
@@ -190,6 +192,13 @@ export class Proxy {
     );
   }
 }
+
+/** Opens a proxy in the caller's scope, whose end closes it. */
+export const openProxy = (answerFailure: AnswerFailure): Effect.Effect<Proxy, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new Proxy(answerFailure)),
+    (proxy) => Effect.sync(() => proxy.close()),
+  );
 
 interface Passing {
   readonly request: IncomingMessage;

@@ -51,7 +51,7 @@ import {
   type PreviewAddress,
   type PreviewPlace,
 } from "../../domain/session/preview.ts";
-import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
+import { openProxy, type AnswerFailure } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Previews } from "../../store/ports/sessions/previews.ts";
@@ -251,10 +251,7 @@ export const makePreviews = Effect.gen(function* () {
   const { hold } = yield* Openings;
   const { previews: address, publicUrl } = yield* Addresses;
   const ownHost = new URL(publicUrl).host;
-  const proxy = yield* Effect.acquireRelease(
-    Effect.sync(() => new Proxy(answerFailure)),
-    (opened) => Effect.sync(() => opened.close()),
-  );
+  const proxy = yield* openProxy(answerFailure);
 
   /** The service itself may have a name below the previews' domain. */
   const named = ({ headers }: IncomingMessage): PreviewPlace | "stranger" | null => {

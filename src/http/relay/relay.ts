@@ -17,7 +17,7 @@ import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/sandbox/user-
 import { Activity } from "../../services/sessions/activity.ts";
 import { linked } from "../../services/answered.ts";
 import { Keyring } from "../../services/keyring.ts";
-import { Proxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../../proxy/proxy.ts";
+import { openProxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { linkRequest, linkTarget, SandboxProvider } from "../../sandbox/port.ts";
 import { Identity, type Principal } from "../../store/ports/people/identity.ts";
@@ -233,7 +233,8 @@ export const RELAY_FAILURES: Readonly<Record<Failure, () => ApiError>> = {
 export const relayFailure = ({ host }: Upstream, why: Failure): ApiError =>
   host === NODE_HOST && why === "unreachable" ? nodeAway() : RELAY_FAILURES[why]();
 
-const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
+/** Answers for a sandbox that did not. */
+export const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
 
 const refuse = (response: ServerResponse): void => answerRaw(response, unauthorized());
 
@@ -243,10 +244,7 @@ export const makeRelay = Effect.gen(function* () {
   const context = yield* Effect.context<Needs>();
   const { hold } = yield* Openings;
   const scope = yield* Effect.scope;
-  const proxy = yield* Effect.acquireRelease(
-    Effect.sync(() => new Proxy(answerFailure)),
-    (opened) => Effect.sync(() => opened.close()),
-  );
+  const proxy = yield* openProxy(answerFailure);
 
   const decide = (
     request: IncomingMessage,

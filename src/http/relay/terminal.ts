@@ -24,7 +24,7 @@ import {
   TERMINALS_MAX,
   terminalWish,
 } from "../../domain/session/terminal.ts";
-import { Proxy, type AnswerFailure } from "../../proxy/proxy.ts";
+import { openProxy } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
 import { Acting, audited } from "../../services/audit.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
@@ -42,7 +42,7 @@ import { askedRaw, recordLack, tokenRefused } from "../answers/refused-requests.
 import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 import { noteSteering } from "../callers/steering.ts";
-import { relayFailure, runningSession, relayUpstream } from "./relay.ts";
+import { answerFailure, runningSession, relayUpstream } from "./relay.ts";
 
 interface Params {
   readonly pid: string;
@@ -151,18 +151,13 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
   };
 });
 
-const answerFailure: AnswerFailure = (response, to, why) => answerRaw(response, relayFailure(to, why));
-
 /** The terminals' raw route, for upgrades alone. It lives as long as the scope. */
 export const makeTerminals = Effect.gen(function* () {
   type Needs = Effect.Services<ReturnType<typeof passageFor>>;
   const context = yield* Effect.context<Needs>();
   const { hold } = yield* Openings;
   const scope = yield* Effect.scope;
-  const proxy = yield* Effect.acquireRelease(
-    Effect.sync(() => new Proxy(answerFailure)),
-    (opened) => Effect.sync(() => opened.close()),
-  );
+  const proxy = yield* openProxy(answerFailure);
   const start = <A, E>(effect: Effect.Effect<A, E, Needs>): void =>
     void Effect.runForkWith(context)(Effect.forkIn(effect, scope));
 
