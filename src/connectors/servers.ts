@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
-import type { NetClient } from "../ground/net/client.ts";
+import { type NetClient, openClient } from "../ground/net/client.ts";
 import type { Network } from "../ground/net/dial.ts";
 import { NetFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
@@ -32,7 +32,7 @@ import type {
   SessionOwner,
   ToolResult,
 } from "./port.ts";
-import { connectorClient, WireFault } from "./wire.ts";
+import { clientOptions, WireFault } from "./wire.ts";
 
 /** A call from its first byte to its result, with the connection's handshake. */
 export const CALL_MS = 60_000;
@@ -220,10 +220,7 @@ export const makeServers = (
   network?: Network,
 ): Effect.Effect<Servers, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const net = yield* Effect.acquireRelease(
-      Effect.sync(() => connectorClient(allowHosts, network)),
-      (opened) => Effect.promise(() => opened.close()),
-    );
+    const net = yield* openClient(clientOptions(allowHosts, network));
     const kept = yield* makeKeptCalls(net, callMs);
     return {
       sessions: kept.sessions,

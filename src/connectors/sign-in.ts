@@ -37,7 +37,8 @@ import {
 import { AskFault, makeAsk, type Ask, type Asking } from "./asking.ts";
 import { authMethod, discover, register, SignInRefusal } from "./sign-in-discovery.ts";
 import type { NewSignIn, SignInFault, SignIns } from "./sign-in/port.ts";
-import { connectorClient } from "./wire.ts";
+import { clientOptions } from "./wire.ts";
+import { openClient } from "../ground/net/client.ts";
 
 /** OAuth errors after which trying again helps. */
 const TEMPORARY = new Set(["temporarily_unavailable", "server_error", "slow_down"]);
@@ -230,9 +231,6 @@ export const makeSignIns = (
   options: Pick<Asking, "answerMs"> = {},
 ): Effect.Effect<SignIns, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const client = yield* Effect.acquireRelease(
-      Effect.sync(() => connectorClient(allowHosts)),
-      (opened) => Effect.promise(() => opened.close()),
-    );
+    const client = yield* openClient(clientOptions(allowHosts));
     return signInsOver(makeAsk({ client, ...options }), (url) => client.isTrusted(new URL(url).hostname));
   });

@@ -4,7 +4,7 @@
  */
 import type { Response as NetResponse } from "undici";
 import { trustedHosts } from "../ground/net/address.ts";
-import { NetClient } from "../ground/net/client.ts";
+import type { ClientOptions, NetClient } from "../ground/net/client.ts";
 import type { Network } from "../ground/net/dial.ts";
 import { NetFault, toFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
@@ -28,15 +28,14 @@ export const exchangeFault = (error: unknown): string =>
   error instanceof WireFault || error instanceof NetFault ? error.why : "cannot be reached";
 
 /** @param allowHosts hosts that may have a private address, or plain http. */
-export const connectorClient = (allowHosts: readonly string[], network: Network = {}): NetClient =>
-  new NetClient({
-    ...network,
-    allowances: trustedHosts(allowHosts, "PLATFORM_CONNECTOR_ALLOW_HOSTS"),
-    connectMs: 10_000,
-    // The exchange has a deadline of its own.
-    silentMs: 60_000,
-    connections: 64,
-  });
+export const clientOptions = (allowHosts: readonly string[], network: Network = {}): ClientOptions => ({
+  ...network,
+  allowances: trustedHosts(allowHosts, "PLATFORM_CONNECTOR_ALLOW_HOSTS"),
+  connectMs: 10_000,
+  // The exchange has a deadline of its own.
+  silentMs: 60_000,
+  connections: 64,
+});
 
 export interface ExchangeOptions {
   readonly client: NetClient;

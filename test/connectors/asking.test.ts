@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { NetClient } from "../../src/ground/net/client.ts";
+import { NetClient } from "../../src/ground/net/client.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ANSWER_MAX_BYTES, makeAsk, type Ask } from "../../src/connectors/asking.ts";
-import { connectorClient } from "../../src/connectors/wire.ts";
+import { clientOptions } from "../../src/connectors/wire.ts";
 
 const PATIENCE_MS = 300;
 
@@ -14,7 +14,7 @@ let server: Server;
 let ask: Ask;
 let answer: RequestListener;
 beforeEach(async () => {
-  client = connectorClient(["127.0.0.1"]);
+  client = new NetClient(clientOptions(["127.0.0.1"]));
   ask = makeAsk({ client, answerMs: PATIENCE_MS });
   server = createServer((request, response) => answer(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");

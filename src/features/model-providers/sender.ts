@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { trustedHosts } from "../../ground/net/address.ts";
-import { NetClient, readBody } from "../../ground/net/client.ts";
+import { type NetClient, openClient, readBody } from "../../ground/net/client.ts";
 import type { Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 import { ownAddresses } from "../../ground/net/own-addresses.ts";
@@ -44,20 +44,14 @@ export const makeModelServers = (
   allowHosts: readonly string[],
   network: Network = {},
 ): Effect.Effect<ModelServersPort, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new NetClient({
-          ...network,
-          allowances: {
-            ...trustedHosts(allowHosts, "PLATFORM_CONNECTOR_ALLOW_HOSTS"),
-            own: ownAddresses,
-          },
-          connectMs: 10_000,
-          silentMs: SILENT_MS,
-          connections: 256,
-          keepAliveMs: 10_000,
-        }),
-    ),
-    (client) => Effect.promise(() => client.close()),
-  ).pipe(Effect.map(over));
+  Effect.map(
+    openClient({
+      ...network,
+      allowances: { ...trustedHosts(allowHosts, "PLATFORM_CONNECTOR_ALLOW_HOSTS"), own: ownAddresses },
+      connectMs: 10_000,
+      silentMs: SILENT_MS,
+      connections: 256,
+      keepAliveMs: 10_000,
+    }),
+    over,
+  );

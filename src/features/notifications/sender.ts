@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope";
 import type { OutboundAnswer, OutboundRequest, SendOutbound } from "./ports/outbound-sender.ts";
 import { ANSWER_KEPT, TRY_TIMEOUT_MS } from "./rules/outbound-tries.ts";
 import { trustedHosts } from "../../ground/net/address.ts";
-import { NetClient, readStart } from "../../ground/net/client.ts";
+import { type NetClient, openClient, readStart } from "../../ground/net/client.ts";
 import type { Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 import { ownAddresses } from "../../ground/net/own-addresses.ts";
@@ -71,19 +71,13 @@ export const makeSender = ({
   timeoutMs = TRY_TIMEOUT_MS,
 }: SenderOptions): Effect.Effect<SendOutbound, never, Scope.Scope> =>
   Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(
-        () =>
-          new NetClient({
-            ...network,
-            allowances: { ...trustedHosts(allowHosts, "PLATFORM_WEBHOOK_ALLOW_HOSTS"), own },
-            connectMs: 10_000,
-            silentMs: timeoutMs,
-            connections: 64,
-            keepAliveMs: 10_000,
-          }),
-      ),
-      (client) => Effect.promise(() => client.close()),
-    ),
+    openClient({
+      ...network,
+      allowances: { ...trustedHosts(allowHosts, "PLATFORM_WEBHOOK_ALLOW_HOSTS"), own },
+      connectMs: 10_000,
+      silentMs: timeoutMs,
+      connections: 64,
+      keepAliveMs: 10_000,
+    }),
     (client) => (request) => Effect.promise((signal) => exchange(request, { client, timeoutMs, signal })),
   );

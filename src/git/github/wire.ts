@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { trustedHosts } from "../../ground/net/address.ts";
-import { type NetAnswer, NetClient, readBody } from "../../ground/net/client.ts";
+import { type NetAnswer, openClient, readBody } from "../../ground/net/client.ts";
 import type { Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 
@@ -48,21 +48,15 @@ export const makeWire = (
   network: Network = {},
 ): Effect.Effect<Wire, never, Scope.Scope> =>
   Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(
-        () =>
-          new NetClient({
-            ...network,
-            allowances: trustedHosts(allowHosts, "PLATFORM_GIT_ALLOW_HOSTS"),
-            connectMs: 10_000,
-            // Each request has a deadline of its own.
-            silentMs: 300_000,
-            // As many as a browser opens to one host, and some for slow requests.
-            connections: 16,
-          }),
-      ),
-      (client) => Effect.promise(() => client.close()),
-    ),
+    openClient({
+      ...network,
+      allowances: trustedHosts(allowHosts, "PLATFORM_GIT_ALLOW_HOSTS"),
+      connectMs: 10_000,
+      // Each request has a deadline of its own.
+      silentMs: 300_000,
+      // As many as a browser opens to one host, and some for slow requests.
+      connections: 16,
+    }),
     (client): Wire =>
       ({ url, maxBytes, deadlineMs: withinMs, ...request }) =>
         Effect.tryPromise({

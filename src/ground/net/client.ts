@@ -9,6 +9,8 @@
  */
 import { isIP } from "node:net";
 import type { Readable } from "node:stream";
+import * as Effect from "effect/Effect";
+import type * as Scope from "effect/Scope";
 import {
   Agent,
   buildConnector,
@@ -243,3 +245,10 @@ export class NetClient {
       throw new NetFault(hostname, { _tag: "PlainHttp", setting: this.#options.allowances.setting });
   }
 }
+
+/** Opens a client in the caller's scope, whose end closes its connections. */
+export const openClient = (options: ClientOptions): Effect.Effect<NetClient, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new NetClient(options)),
+    (client) => Effect.promise(() => client.close()),
+  );

@@ -11,7 +11,8 @@ import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeAsk } from "../../../src/connectors/asking.ts";
 import { makeServers } from "../../../src/connectors/servers.ts";
-import { connectorClient } from "../../../src/connectors/wire.ts";
+import { clientOptions } from "../../../src/connectors/wire.ts";
+import { NetClient } from "../../../src/ground/net/client.ts";
 import type { Network } from "../../../src/ground/net/dial.ts";
 import { makeWire } from "../../../src/git/github/wire.ts";
 import { checkRemote, checkSource } from "../../../src/git/upstream/source.ts";
@@ -199,7 +200,7 @@ const CALLERS: readonly Caller[] = [
     name: "the sign-in to a connector",
     hasList: true,
     reach: async (host, network, allowHosts) => {
-      const client = connectorClient(allowHosts, network);
+      const client = new NetClient(clientOptions(allowHosts, network));
       const said = await failure(makeAsk({ client })(`https://${host}/token`));
       await client.close();
       return said;
