@@ -37,6 +37,7 @@ import { MODEL_HOST } from "../domain/sandbox/account-provider.ts";
 import { passModel } from "./egress-models.ts";
 import type { ServeModel } from "./model-door.ts";
 import type { PackageProxy } from "./packages/proxy.ts";
+import { joinStreams } from "./remote/channel.ts";
 
 export interface EgressLimits {
   /** How many concurrent connections a sandbox may have. More are closed at once. */
@@ -283,20 +284,8 @@ const tunnel = async (
     return;
   }
   client.write(ESTABLISHED);
-  follow(client, upstream);
-  follow(upstream, client);
-  client.pipe(upstream).pipe(client);
-};
-
-/** Closes `to` after `from`: at once if `from` broke off, after the remaining data if it ended normally. */
-const follow = (from: Duplex, to: Duplex): void => {
-  from.on("error", () => to.destroy());
-  from.on("timeout", () => from.destroy());
-  from.on("close", () => {
-    if (!from.readableEnded) to.destroy();
-    // Discard anything that `to` still sends.
-    else to.end().resume();
-  });
+  for (const end of [client, upstream]) end.on("timeout", () => end.destroy());
+  joinStreams(client, upstream);
 };
 
 /** @param host as the client asked for it. Null: it asked for no tunnel. */

@@ -68,6 +68,20 @@ export interface SandboxSpec {
   readonly bootDeadlineMs: number;
 }
 
+/** Of a sandbox that is given nothing, as those of `doctor` and of tests are. */
+export const BARE_SPEC = {
+  secrets: {},
+  image: null,
+  egressAllow: [],
+  llmUpstream: null,
+  agent: null,
+  wip: null,
+  wipLacks: null,
+  restore: false,
+  recap: null,
+  hasConnectors: false,
+} as const satisfies Partial<SandboxSpec>;
+
 /** How the service reaches the daemon: always HTTP. */
 export type DaemonLink =
   | { readonly kind: "unix"; readonly path: string }

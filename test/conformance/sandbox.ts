@@ -8,8 +8,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Fiber from "effect/Fiber";
 import type * as Layer from "effect/Layer";
-import type { SandboxError, SandboxSpec } from "../../src/sandbox/port.ts";
-import { SandboxProvider } from "../../src/sandbox/port.ts";
+import { BARE_SPEC, type SandboxError, SandboxProvider, type SandboxSpec } from "../../src/sandbox/port.ts";
 import { countStart } from "../support/vitest/starts.ts";
 import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
@@ -38,20 +37,12 @@ export interface Case {
 export const specOf = (id: string, changes: Partial<SandboxSpec> = {}): SandboxSpec => {
   countStart("sandboxes");
   return {
+    ...BARE_SPEC,
     id,
     sessionId: randomUUID(),
     environment: { PLATFORM_TOKEN: `${CANARY}-token`, PLATFORM_SERVICE_PORT: "8000" },
     secrets: { SOME_API_KEY: `${CANARY}-secret` },
-    image: null,
-    egressAllow: [],
-    llmUpstream: null,
     runtime: PLAIN_RUNTIME,
-    agent: null,
-    wip: null,
-    wipLacks: null,
-    restore: false,
-    recap: null,
-    hasConnectors: false,
     bootDeadlineMs: 60_000,
     ...changes,
   };

@@ -3,25 +3,16 @@ import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { removeOrphans } from "../../src/duties/orphans.ts";
-import type { SandboxSpec } from "../../src/sandbox/port.ts";
+import { BARE_SPEC, type SandboxSpec } from "../../src/sandbox/port.ts";
 import { answered, openActorsWorld } from "../support/world/actors.ts";
 import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
 const spec = (id: string): SandboxSpec => ({
+  ...BARE_SPEC,
   id,
   sessionId: randomUUID(),
   environment: {},
-  secrets: {},
-  image: null,
-  egressAllow: [],
-  llmUpstream: null,
   runtime: PLAIN_RUNTIME,
-  agent: null,
-  wip: null,
-  wipLacks: null,
-  restore: false,
-  recap: null,
-  hasConnectors: false,
   bootDeadlineMs: 1000,
 });
 

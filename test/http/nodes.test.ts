@@ -10,7 +10,7 @@ import {
   signNodeRequest,
   type NodeKeys,
 } from "../../src/domain/service/node-credential.ts";
-import type { SandboxSpec } from "../../src/sandbox/port.ts";
+import { BARE_SPEC, type SandboxSpec } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import { NODE, type Answer, type TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -76,20 +76,11 @@ const ask = async (
 };
 
 const spec = (id: string): SandboxSpec => ({
+  ...BARE_SPEC,
   id,
   sessionId: randomUUID(),
   environment: {},
-  secrets: {},
-  image: null,
-  egressAllow: [],
-  llmUpstream: null,
   runtime: PLAIN_RUNTIME,
-  agent: null,
-  wip: null,
-  wipLacks: null,
-  restore: false,
-  recap: null,
-  hasConnectors: false,
   bootDeadlineMs: 1000,
 });
 

@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { isLive } from "../../src/domain/session/session.ts";
+import { BARE_SPEC } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes } from "../../src/sandbox/simulated.ts";
 import type { AccountRow } from "../twins/store/tables.ts";
 import { ACCOUNTS, USERS } from "./settled.ts";
@@ -84,20 +85,11 @@ export const forget = (world: World, which: number): void => {
 /** A sandbox of this installation that no record holds. */
 export const plantOrphan = (world: World): void => {
   const spec = {
+    ...BARE_SPEC,
     id: world.fresh(),
     sessionId: world.fresh(),
     environment: {},
-    secrets: {},
-    image: null,
-    egressAllow: [],
-    llmUpstream: null,
     runtime: PLAIN_RUNTIME,
-    agent: null,
-    wip: null,
-    wipLacks: null,
-    restore: false,
-    recap: null,
-    hasConnectors: false,
     bootDeadlineMs: 0,
   };
   world.ask(Effect.flatMap(SimulatedSandboxes, ({ plant }) => plant(spec)));

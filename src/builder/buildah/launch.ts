@@ -9,7 +9,13 @@
  * capabilities below, a seccomp filter, and no right to create user namespaces. buildah runs steps with its chroot
  * isolation. That is no boundary: a step may become everything that this sandbox is.
  */
-import { type MountStep, bubblewrapArguments, topLevel } from "../../sandbox/machine/boot/layout.ts";
+import { NO_USER_NAMESPACES } from "../../sandbox/machine/boot/launcher.ts";
+import {
+  type MountStep,
+  bubblewrapArguments,
+  readOnly,
+  topLevel,
+} from "../../sandbox/machine/boot/layout.ts";
 import type { BuildLimits } from "../port.ts";
 import { ETC, type BuildPlaces, type MountName } from "./places.ts";
 import { SECRETS } from "./inside/reports.ts";
@@ -72,7 +78,6 @@ export interface LaunchRequest {
   readonly gate: string;
 }
 
-const readOnly = (source: string, target: string): MountStep => ({ kind: "read-only-bind", source, target });
 const optional = (path: string): MountStep => ({
   kind: "read-only-bind",
   source: path,
@@ -137,8 +142,6 @@ const environment = (phase: Phase): Readonly<Record<string, string>> => ({
 const MOUNT = 'set -eu; while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done; shift; exec "$@"';
 /** Reports that the user namespace exists, waits until the service has mapped uids and set limits, and leaves the rest of its input. */
 const WAIT = `echo waiting >&${SIGNAL_FD}; read -r _ || exit 1; exec "$@"`;
-/** Root in the new user namespace gets its capabilities only with the next program. */
-const NO_USER_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
 
 const inside = ({ phase, limits }: LaunchRequest): string[] => [
   // bubblewrap leaves the bounding set as it is, and with each program root gets everything in it.

@@ -20,7 +20,7 @@ import type {
   Preparation,
   SandboxUsers,
 } from "../machine/isolation/isolation.ts";
-import { INNER_CLOSE_FROM, SIGNAL_FD, init, waiting } from "../machine/boot/launcher.ts";
+import { INNER_CLOSE_FROM, OWN_NAMESPACES, SIGNAL_FD, init, waiting } from "../machine/boot/launcher.ts";
 import { AGENT_UID } from "../machine/boot/layout.ts";
 import { ownKernelGates, ownKernelPrefix, ownKernelProcesses } from "../machine/isolation/own-kernel.ts";
 import { installFile } from "../machine/disk/run-directory.ts";
@@ -74,6 +74,11 @@ const prepare = async (
             ...waiting(tools),
             bwrap,
             ...OWN_NAMESPACES,
+            // runsc needs every capability, all of them in the sandbox's user namespace.
+            "--cap-add",
+            "ALL",
+            "--chdir",
+            "/",
             ...surroundings(request, runsc),
             "--",
             "/bin/sh",
@@ -127,21 +132,6 @@ const writeContainer = async ({ paths, uidBase }: LaunchRequest, config: string)
   await chown(file, setup, setup);
   return places;
 };
-
-/** Arguments of bubblewrap. runsc needs every capability, all of them in the sandbox's user namespace. */
-const OWN_NAMESPACES = [
-  "--unshare-ipc",
-  "--unshare-pid",
-  "--unshare-net",
-  "--unshare-uts",
-  "--unshare-cgroup-try",
-  "--new-session",
-  "--as-pid-1",
-  "--cap-add",
-  "ALL",
-  "--chdir",
-  "/",
-];
 
 /** The container's name, which matters only in the sandbox's own state. */
 const NAME = "sandbox";

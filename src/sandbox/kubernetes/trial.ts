@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import * as Schema from "effect/Schema";
 import { poll } from "../../ground/poll.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
-import type { DoctorFinding, SandboxSpec } from "../port.ts";
+import { BARE_SPEC, type DoctorFinding, type SandboxSpec } from "../port.ts";
 import { BUNDLE_LIBRARY } from "../bundle/bundle.ts";
 import { type LaunchOptions, launchText } from "./launch.ts";
 import type { PodLimits } from "./pod.ts";
@@ -57,6 +57,7 @@ const sightingIn = (log: string): Sighting | null => {
 
 /** The daemon starts without a clone, because the sandbox has no project. */
 export const trialSpec = (id: string, places: readonly ChannelPlace[]): SandboxSpec => ({
+  ...BARE_SPEC,
   id,
   sessionId: id,
   environment: {
@@ -71,22 +72,12 @@ export const trialSpec = (id: string, places: readonly ChannelPlace[]): SandboxS
     PLATFORM_API_URL: "http://platform.internal",
     PLATFORM_AGENT_NAME: "default",
   },
-  secrets: {},
-  image: null,
-  egressAllow: [],
-  llmUpstream: null,
   runtime: {
     adapter: "plain",
     command: [`${BUNDLE_LIBRARY}/node`, "-e", readFileSync(PROBE, "utf8"), JSON.stringify(places)],
     variables: {},
     permissions: null,
   },
-  agent: null,
-  wip: null,
-  wipLacks: null,
-  restore: false,
-  recap: null,
-  hasConnectors: false,
   bootDeadlineMs: START_MS,
 });
 

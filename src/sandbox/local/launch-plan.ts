@@ -21,6 +21,8 @@ import {
   FILTER_FD,
   INNER_GATE,
   AGENT_INIT,
+  NO_USER_NAMESPACES,
+  OWN_NAMESPACES,
   SIGNAL_FD,
   become,
   shell,
@@ -111,17 +113,7 @@ const innerChain = (request: LaunchPlan): string[] => [
   "/usr/local/bin/platform-entrypoint",
 ];
 
-/** Root in the new user namespace gets its capabilities only with the next program. */
-const NO_USER_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
-
-const OWN_NAMESPACES = [
-  "--unshare-ipc",
-  "--unshare-pid",
-  "--unshare-net",
-  "--unshare-uts",
-  "--unshare-cgroup-try",
-];
-const SESSION = ["--hostname", SANDBOX_HOSTNAME, "--new-session", "--as-pid-1", "--chdir", "/workspace"];
+const SESSION = ["--hostname", SANDBOX_HOSTNAME, "--chdir", "/workspace"];
 
 const bubblewrap = (request: LaunchPlan): string[] => {
   const { tools } = request;

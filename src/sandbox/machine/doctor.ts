@@ -2,7 +2,6 @@
  * The checks of `doctor`: starts one real sandbox with a program that tests its isolation, and evaluates the results.
  */
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,8 +13,10 @@ import type { MachineOptions } from "./options.ts";
 import type { Kind } from "./isolation/isolation.ts";
 import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
 import { openInstallation } from "./boot/trial.ts";
+import { mebibytes } from "./limits/watcher.ts";
+import { readIfThere } from "./processes.ts";
 import { MachineSandboxes } from "./sandboxes.ts";
-import type { DoctorFinding, DoctorReport } from "../port.ts";
+import { BARE_SPEC, type DoctorFinding, type DoctorReport } from "../port.ts";
 import { sandboxPaths } from "./disk/run-directory.ts";
 
 /** Time limit for the sandbox to start, run its checks and end, in milliseconds. */
@@ -24,8 +25,6 @@ const PATIENCE_MS = 30_000;
 const PROBE = fileURLToPath(new URL("../../../daemon/programs/doctor.mjs", import.meta.url));
 
 const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting));
-
-const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
 
 /** Where gVisor bounds processes itself, control groups bound those that it is made of. */
 const processFinding = (
@@ -87,13 +86,7 @@ profile bwrap /usr/bin/bwrap flags=(unconfined) {
   userns,
 }`;
 
-const setting = (path: string): string => {
-  try {
-    return readFileSync(path, "utf8").trim();
-  } catch {
-    return "";
-  }
-};
+const setting = (path: string): string => readIfThere(path)?.trim() ?? "";
 
 /** Adds a remedy, if this machine's settings show the cause. */
 const advise = (problem: string): string => {
@@ -136,21 +129,12 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
   const id = randomUUID();
   try {
     await sandboxes.create({
+      ...BARE_SPEC,
       id,
       sessionId: id,
       environment: { DOCTOR_MARK: "1" },
-      secrets: {},
-      image: null,
-      egressAllow: [],
-      llmUpstream: null,
       // The doctor's program takes the daemon's place, so nothing starts it.
       runtime: { adapter: "plain", command: ["true"], variables: {}, permissions: null },
-      agent: null,
-      wip: null,
-      wipLacks: null,
-      restore: false,
-      recap: null,
-      hasConnectors: false,
       bootDeadlineMs: PATIENCE_MS,
     });
     await within(sandboxes.exitOf(id), PATIENCE_MS);

@@ -24,19 +24,20 @@ export interface ProcessSample {
   readonly memoryBytes: number;
 }
 
-const read = (path: string): string | null => {
+/** A file of the kernel. Null: it is gone, or is hidden from this user. */
+export const readIfThere = (path: string): string | null => {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    return null; // the process ended meanwhile, or is hidden from this user
+    return null;
   }
 };
 
-const bootId = (read("/proc/sys/kernel/random/boot_id") ?? "unknown").trim();
+const bootId = (readIfThere("/proc/sys/kernel/random/boot_id") ?? "unknown").trim();
 
 /** State letter and start time of a process. Null if it does not exist, or only its exit code is left. */
 const readStart = (pid: number): string | null => {
-  const stat = read(`/proc/${pid}/stat`);
+  const stat = readIfThere(`/proc/${pid}/stat`);
   if (stat === null) return null;
   // The second field is the command in parentheses. The command may contain blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -63,7 +64,7 @@ const statusNumber = (status: string, name: string): number => {
 
 /** Null if it has ended. */
 const sampleOf = (pid: number): ProcessSample | null => {
-  const status = read(`/proc/${pid}/status`);
+  const status = readIfThere(`/proc/${pid}/status`);
   if (status === null || /^State:\s+[ZX]/m.test(status)) return null;
   return {
     pid,
@@ -94,12 +95,12 @@ export const descendants = (samples: readonly ProcessSample[], root: number): Pr
 };
 
 /** Whether this kernel lists a process's children (CONFIG_PROC_CHILDREN). */
-const listsChildren = read(`/proc/self/task/${process.pid}/children`) !== null;
+const listsChildren = readIfThere(`/proc/self/task/${process.pid}/children`) !== null;
 
 const childrenOf = (pid: number): number[] => {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      (read(`/proc/${pid}/task/${thread}/children`) ?? "").split(" ").filter(Boolean).map(Number),
+      (readIfThere(`/proc/${pid}/task/${thread}/children`) ?? "").split(" ").filter(Boolean).map(Number),
     );
   } catch {
     return []; // it ended meanwhile
@@ -151,7 +152,7 @@ const withoutLinks = (path: string): string => {
 const placeOf = (directory: string): FileSystemPlace => {
   const path = escaped(withoutLinks(directory));
   let found = { device: "", root: "/", point: "" };
-  for (const line of (read("/proc/self/mountinfo") ?? "").split("\n")) {
+  for (const line of (readIfThere("/proc/self/mountinfo") ?? "").split("\n")) {
     const [, , device = "", root = "", point = ""] = line.split(" ");
     // The longest mount point wins. If two mounts share a point, the later one covers the earlier.
     if (point !== "" && isBelow(path, point) && point.length >= found.point.length)
@@ -182,7 +183,7 @@ export const processesSeeing = (directory: string): number[] => {
     return device === place.device && root.startsWith(`${place.path}/`);
   };
   const look = (pid: number): boolean => {
-    const mounts = read(`/proc/${pid}/mountinfo`);
+    const mounts = readIfThere(`/proc/${pid}/mountinfo`);
     return mounts?.includes(`${place.path}/`) === true && mounts.split("\n").some(sees);
   };
   // Processes of one mount namespace with one root see the same mounts, and most do not see the sandbox. Names of

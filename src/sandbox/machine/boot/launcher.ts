@@ -19,6 +19,20 @@ export const shell = (tools: Tools, script: string): string[] => [tools.sh, "-c"
 /** The first part of a launcher that runs in the new user namespace. */
 export const waiting = (tools: Tools): string[] => shell(tools, WAIT);
 
+/** Root in the new user namespace gets its capabilities only with the next program. */
+export const NO_USER_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"';
+
+/** Arguments of bubblewrap. */
+export const OWN_NAMESPACES = [
+  "--unshare-ipc",
+  "--unshare-pid",
+  "--unshare-net",
+  "--unshare-uts",
+  "--unshare-cgroup-try",
+  "--new-session",
+  "--as-pid-1",
+];
+
 /** Names of the gates inside, below LIBRARY: before PID 1, and before an agent in namespaces of its own. */
 export const INNER_GATE = "gate";
 export const AGENT_GATE = "agent-gate";

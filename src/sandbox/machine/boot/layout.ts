@@ -152,7 +152,11 @@ export const topLevel = (): MountStep[] =>
       : [{ kind: "read-only-bind", source: target, target }];
   });
 
-const readOnly = (source: string, target: string): MountStep => ({ kind: "read-only-bind", source, target });
+export const readOnly = (source: string, target: string): MountStep => ({
+  kind: "read-only-bind",
+  source,
+  target,
+});
 
 /** Created first: bubblewrap makes missing parent directories of a mount point accessible only to its own user. */
 const DIRECTORIES = ["/etc", "/opt", "/opt/platform", LIBRARY, AGENT_BINARIES, "/run", "/var"];

@@ -2,12 +2,12 @@
  * Finds and removes leftovers of former services' sandboxes on this machine, of any installation. It never touches a
  * running service: either the caller owns the run directory, or the run directory is gone.
  */
-import { readdirSync, readFileSync, rmdirSync, statSync } from "node:fs";
+import { readdirSync, rmdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { processesSeeing, signal } from "../processes.ts";
+import { processesSeeing, readIfThere, signal } from "../processes.ts";
 import { leaveRunDirectory, readRecord, sandboxIds, sandboxPaths } from "./run-directory.ts";
 import { tearDown } from "./teardown.ts";
 
@@ -26,13 +26,7 @@ const entries = (directory: string): readonly string[] => {
   }
 };
 
-const read = (file: string): string => {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-};
+const read = (path: string): string => readIfThere(path) ?? "";
 
 /** The run directories on this machine that this user can read. */
 export const runDirectories = (): readonly string[] =>

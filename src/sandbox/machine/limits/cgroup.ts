@@ -3,10 +3,11 @@
  * work; a version number proves nothing. On each change the kernel waits for its own readers (some 10 ms to move a
  * process). So all work for a sandbox is asynchronous: otherwise the event loop would block.
  */
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { poll } from "../../../ground/poll.ts";
+import { readIfThere } from "../processes.ts";
 
 /** What control groups can limit. */
 export type Control = "memory" | "processes" | "cpu";
@@ -25,13 +26,7 @@ export interface GroupParent {
   readonly controls: readonly Control[];
 }
 
-const read = (path: string): string => {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-};
+const read = (path: string): string => readIfThere(path) ?? "";
 
 interface Mount {
   readonly point: string;

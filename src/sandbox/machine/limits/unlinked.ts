@@ -2,9 +2,10 @@
  * Files without a name that processes have open or in their memory: they use a disk like any other file, and a walk over directories
  * cannot see them. /proc shows them. Reads are synchronous, as in processes.ts.
  */
-import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
+import { readIfThere } from "../processes.ts";
 
 export interface Space {
   readonly bytes: number;
@@ -27,10 +28,7 @@ const attempt = <A>(read: () => A): A | null => {
 /** Every process in control groups and in those below them. */
 export const processesInGroups = (groups: readonly string[]): number[] =>
   groups.flatMap((group) => [
-    ...(attempt(() => readFileSync(join(group, "cgroup.procs"), "utf8")) ?? "")
-      .split("\n")
-      .filter(Boolean)
-      .map(Number),
+    ...(readIfThere(join(group, "cgroup.procs")) ?? "").split("\n").filter(Boolean).map(Number),
     ...processesInGroups(
       (attempt(() => readdirSync(group, { withFileTypes: true })) ?? [])
         .filter((entry) => entry.isDirectory())
@@ -62,7 +60,7 @@ interface Mapping {
 
 /** A process keeps a removed file by a part of its memory, too, after it has closed it. */
 const mappingsOf = (pid: number): readonly Mapping[] =>
-  (attempt(() => readFileSync(`/proc/${pid}/maps`, "utf8")) ?? "").split("\n").flatMap((line) => {
+  (readIfThere(`/proc/${pid}/maps`) ?? "").split("\n").flatMap((line) => {
     const [, from, to, offset, major, minor, inode] = MAPPING.exec(line) ?? [];
     if (from === undefined || to === undefined || offset === undefined) return [];
     const end = Number.parseInt(offset, 16) + Number.parseInt(to, 16) - Number.parseInt(from, 16);

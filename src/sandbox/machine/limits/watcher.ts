@@ -45,7 +45,7 @@ export interface WatchRules {
   readonly kernelProcesses: boolean;
 }
 
-const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
+export const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MiB`;
 
 export const memoryExceeded = (limit: number): SandboxExit => ({
   code: "memory_exceeded",
