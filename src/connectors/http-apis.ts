@@ -10,6 +10,7 @@ import { operationRequest, type HttpRequest } from "../domain/connector/http-ope
 import * as Result from "effect/Result";
 import type { HttpCall, ServerFault, ServerTarget, ToolResult } from "./port.ts";
 import { exchangeFault } from "./wire.ts";
+import { parseJson } from "../ground/record.ts";
 
 const DOCUMENT_MS = 30_000;
 /**
@@ -90,14 +91,6 @@ const textOf = ({ type, bytes }: Answer): string | null => {
   }
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
-};
-
 const said = (text: string) => [{ type: "text", text }];
 
 const resultOf = (answer: Answer): ToolResult => {
@@ -118,7 +111,7 @@ const resultOf = (answer: Answer): ToolResult => {
     const size = `${bytes.length} bytes of ${what}, which are not passed on`;
     return { content: said(`The server answered with ${size}.`), isError: false, status };
   }
-  const value = /[/+]json\b/i.test(type) ? parsed(text) : null;
+  const value = /[/+]json\b/i.test(type) ? parseJson(text) : null;
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value) && isShallow(value);
   return { content: said(text), ...(isObject && { structuredContent: value }), isError: false, status };
 };

@@ -14,3 +14,10 @@ export const cutFront = (text: string, maxLength: number): string =>
 /** The first `maxLength` UTF-16 code units of a text, or one less if that would split a surrogate pair. */
 export const cutText = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : text.slice(0, maxLength).replace(/[\ud800-\udbff]$/u, "");
+
+const EXCERPT_LENGTH = 64;
+/** The beginning of a text, for a message about it. */
+export const excerpt = (text: string): string =>
+  text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
+/** The same in quotation marks. */
+export const quote = (text: string): string => JSON.stringify(excerpt(text));

@@ -32,6 +32,7 @@ import * as Schema from "effect/Schema";
 import type * as Scope from "effect/Scope";
 import { fileFault, isOutOfSpace } from "../domain/repository/file-fault.ts";
 import { processStartedAt } from "./process.ts";
+import { parseRecord } from "../ground/record.ts";
 
 /** Another service runs on this data directory. */
 export class DataDirectoryOwned extends Schema.TaggedError<DataDirectoryOwned>()("DataDirectoryOwned", {
@@ -79,17 +80,10 @@ const LOCK_FILE = /^owner\.[0-9a-f]{16}\.json$/;
 export const RETRIES = { times: 6, schedule: Schedule.jittered(Schedule.exponential("5 millis")) } as const;
 
 const parseOwner = (text: string): Owner | null => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return null;
-    const [pid, startedAt]: unknown[] = [Reflect.get(value, "pid"), Reflect.get(value, "startedAt")];
-    const directory: unknown = Reflect.get(value, "directory");
-    return typeof pid === "number" && typeof startedAt === "string"
-      ? { pid, startedAt, directory: typeof directory === "string" ? directory : null }
-      : null;
-  } catch {
-    return null;
-  }
+  const { pid, startedAt, directory } = parseRecord(text) ?? {};
+  return typeof pid === "number" && typeof startedAt === "string"
+    ? { pid, startedAt, directory: typeof directory === "string" ? directory : null }
+    : null;
 };
 
 const identityOf = async (directory: string): Promise<string> => {

@@ -9,7 +9,7 @@
  *     same account.
  */
 import type { JsonPath, RuntimeSubscription, SubscriptionFile } from "../runtimes/runtime.ts";
-import { isRecord } from "../../ground/record.ts";
+import { isRecord, parseJson } from "../../ground/record.ts";
 import type { LaunchAgent } from "../sandbox/launch.ts";
 import type { Agent } from "./agents.ts";
 import { isAgentModel } from "../sandbox/agent.ts";
@@ -43,14 +43,6 @@ export const usedSubscription = (
   return model !== null && isAgentModel(model) ? null : subscription;
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-};
-
 const valueAt = (value: unknown, [name, ...rest]: JsonPath): unknown => {
   if (name === undefined) return value;
   return isRecord(value) ? valueAt(value[name], rest) : undefined;
@@ -62,7 +54,7 @@ const tokenFault = ({ begins }: { readonly begins: string }, how: string, text: 
     : `must be the one line that \`${how}\` prints, which begins with ${begins}`;
 
 const fileFault = ({ path, needs }: SubscriptionFile, text: string): string | null => {
-  const value = parsed(text);
+  const value = parseJson(text);
   if (!isRecord(value)) return `must be the file ~/${path}, which is a JSON object`;
   const missing = needs.find((one) => {
     const found = valueAt(value, one);
@@ -100,7 +92,7 @@ export const renewalFault = (
   if (renewed === null) return "the runtime does not renew it";
   const fault = subscriptionFault(subscription, given);
   if (fault !== null) return fault;
-  const [before, after] = [parsed(kept), parsed(given)];
+  const [before, after] = [parseJson(kept), parseJson(given)];
   if (valueAt(before, renewed.keeps) !== valueAt(after, renewed.keeps)) return "it is of another account";
   const at = instantOf(valueAt(after, renewed.at));
   if (at > now + AHEAD_MAX_MS) return "it says that it is of the future";
@@ -114,7 +106,7 @@ const textsIn = (value: unknown): readonly string[] => {
 
 /** What must not be read in a log, in output and in saved work. */
 export const subscriptionSecrets = (text: string): readonly string[] => {
-  const value = parsed(text);
+  const value = parseJson(text);
   const texts = isRecord(value) ? textsIn(value).filter(isSecret) : [];
   return [text, ...texts];
 };

@@ -16,6 +16,7 @@ import {
   type ToolSource,
 } from "./connector-kind.ts";
 import { isToolName, TOOL_NAME_LIMIT } from "./tool-name.ts";
+import { excerpt, quote } from "../text.ts";
 
 /** The most connectors of one manifest. */
 export const CONNECTOR_LIMIT = 20;
@@ -375,7 +376,3 @@ const isSessionKind = (value: unknown): value is SessionKind => SESSION_KINDS.so
 
 type Table = Readonly<Record<string, unknown>>;
 
-const EXCERPT_LENGTH = 64;
-const excerpt = (text: string): string =>
-  text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
-const quote = (text: string): string => JSON.stringify(excerpt(text));

@@ -1,5 +1,6 @@
 /** Tiers of accounts, with the number of live sessions that each may have (api.md 2; spec.md 8). */
 import * as Result from "effect/Result";
+import { parseJson } from "../../ground/record.ts";
 
 export const TIERS = ["free", "pro", "enterprise"] as const;
 export type Tier = (typeof TIERS)[number];
@@ -41,12 +42,4 @@ export const parseTierList = (text: string): Result.Result<readonly Tier[], stri
   return Array.isArray(value) && value.every(isTier)
     ? Result.succeed(value)
     : Result.fail(`a JSON list of ${TIERS.join(", ")}, such as ["pro"]`);
-};
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 };

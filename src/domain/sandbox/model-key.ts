@@ -1,7 +1,7 @@
 /**
  * How a provider is asked whether it accepts a key: by one read with that key, which costs nothing. No model is called.
  */
-import { isRecord } from "../../ground/record.ts";
+import { isRecord, parseJson } from "../../ground/record.ts";
 import { MODEL_PROVIDERS, type ModelProvider } from "./model.ts";
 import { cutText, storableText } from "../text.ts";
 
@@ -67,14 +67,9 @@ const WORDS_MAX = 300;
 
 /** The provider's own words, if they are where all of these APIs have them. */
 const wordsIn = (text: string, key: string): string => {
-  let message: unknown;
-  try {
-    const body: unknown = JSON.parse(text);
-    const inner = isRecord(body) && "error" in body ? body["error"] : body;
-    message = isRecord(inner) && "message" in inner ? inner["message"] : inner;
-  } catch {
-    return "";
-  }
+  const body = parseJson(text);
+  const inner = isRecord(body) && "error" in body ? body["error"] : body;
+  const message = isRecord(inner) && "message" in inner ? inner["message"] : inner;
   if (typeof message !== "string") return "";
   return cutText(storableText(key === "" ? message : message.replaceAll(key, "(key)")), WORDS_MAX);
 };

@@ -11,7 +11,7 @@
  */
 import * as Result from "effect/Result";
 import type { AccountProvider } from "./account-provider.ts";
-import { isRecord } from "../../ground/record.ts";
+import { parseRecord } from "../../ground/record.ts";
 
 /** A provider, under the agent runtime's names. */
 export interface ModelProvider {
@@ -98,7 +98,7 @@ export const parseModelId = (text: string): Result.Result<string, string> =>
  * @returns the models, or the expected form, as it stands after "expected".
  */
 export const parseDefaultModels = (text: string): Result.Result<DefaultModels, string> => {
-  const value = parseObject(text);
+  const value = parseRecord(text);
   const expected = 'a JSON object from provider to model id, such as {"anthropic": "claude-sonnet-4-6"}';
   if (value === null) return Result.fail(expected);
   for (const [provider, model] of Object.entries(value)) {
@@ -227,7 +227,7 @@ export const runtimeConfigFiles = (configDir: string): readonly string[] =>
  * one. A file that does not parse provides none, since the runtime refuses it too.
  */
 export const bringsModel = (text: string): boolean => {
-  const config = parseObject(withoutComments(text));
+  const config = parseRecord(withoutComments(text));
   if (config === null) return false;
   return hasEntries(config["provider"]) || namesHosted(text);
 };
@@ -240,15 +240,6 @@ export const namesHosted = (text: string): boolean =>
 
 const hasEntries = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length > 0;
-
-const parseObject = (text: string): Readonly<Record<string, unknown>> | null => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
-};
 
 /** Turns JSON with comments and trailing commas into plain JSON. Strings stay unchanged. */
 const withoutComments = (text: string): string =>

@@ -5,6 +5,7 @@
 import { utcDay } from "../conversation/usage.ts";
 import { THIS_SESSION } from "../session/model-errors.ts";
 import type { CountedTokens } from "./account-provider.ts";
+import { parseJson } from "../../ground/record.ts";
 
 /** The subjects of sums, in the order in which a refusal names limits. */
 export const SPEND_SCOPES = ["session", "trigger", "person", "project", "account"] as const;
@@ -205,14 +206,9 @@ const REFUSAL = new RegExp(
 /** How deep errors stand in the texts of other errors. */
 const DEPTH_MAX = 4;
 
-/** The JSON in a text that has other words around it. Null: the text has no JSON. */
-const jsonIn = (text: string): unknown => {
-  try {
-    return JSON.parse(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
-  } catch {
-    return null;
-  }
-};
+/** The JSON in a text that has other words around it. Undefined: the text has no JSON. */
+const jsonIn = (text: string): unknown =>
+  parseJson(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
 
 const textsOf = (value: unknown): readonly string[] => {
   if (typeof value === "string") return [value];

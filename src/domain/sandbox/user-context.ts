@@ -12,6 +12,7 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
+import { parseJson } from "../../ground/record.ts";
 
 /** In lower case, as Node gives header names. */
 export const USER_CONTEXT_HEADER = "x-platform-user-context";
@@ -133,13 +134,8 @@ const readPayload = (payload: string): UserContext | null => {
     const [, user_id = "", session_id = "", role = "", iat, exp] = own;
     return { user_id, session_id, role, iat: Number(iat), exp: Number(exp) };
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (hasRepeatedKey(text)) return null;
+  const value = parseJson(text);
+  if (value === undefined || hasRepeatedKey(text)) return null;
   const context = decode(value);
   return Result.isSuccess(context) ? context.success : null;
 };

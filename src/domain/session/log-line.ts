@@ -8,7 +8,7 @@
  *  O2 A program's output never acts as markup or as a command where it is shown: control characters become visible
  *     signs.
  */
-import { isRecord } from "../../ground/record.ts";
+import { parseRecord } from "../../ground/record.ts";
 import { counted } from "../counted.ts";
 
 /** A line's place in the log of one sandbox. */
@@ -96,7 +96,7 @@ export const writeGap = (place: LinePlace, { at, seq, sub }: LogLine): string =>
 
 const entryOf = (written: string): Entry | null => {
   if (!written.startsWith("{")) return null;
-  const entry = parsed(written);
+  const entry = parseRecord(written);
   if (entry === null) return null;
   const { seq, at, event, source, line, ...fields } = entry;
   if (typeof at !== "string" || !INSTANT.test(at) || typeof event !== "string") return null;
@@ -109,15 +109,6 @@ const entryOf = (written: string): Entry | null => {
 };
 
 const particular = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
-
-const parsed = (written: string): Readonly<Record<string, unknown>> | null => {
-  try {
-    const value: unknown = JSON.parse(written);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
-};
 
 /** Replaces control characters, except tabs, by visible signs, so that a terminal executes nothing in the text. */
 const harmless = (text: string): string =>

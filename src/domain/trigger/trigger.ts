@@ -11,6 +11,7 @@ import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
 import { checkSecretName, SECRET_NAME_LIMIT } from "../secret/secret.ts";
 import { WebhookFilter } from "./webhook-filter.ts";
 import { isZoneName } from "./zone.ts";
+import { excerpt, quote } from "../text.ts";
 
 /** The zone of a schedule that names none. */
 export const DEFAULT_TIMEZONE = "UTC";
@@ -153,10 +154,6 @@ class EntryReader {
   }
 }
 
-const EXCERPT_LENGTH = 64;
-const excerpt = (text: string): string =>
-  text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
-const quote = (text: string): string => JSON.stringify(excerpt(text));
 
 const checkSlug: Check = (slug) =>
   isTriggerSlug(slug)

@@ -14,6 +14,7 @@ import { isRecord } from "../../ground/record.ts";
 import { EVENT_SKIPS, SKIP_FIELDS } from "./event-skip.ts";
 import { valueAt, type JsonObject, type JsonValue } from "./prompt.ts";
 import { webhookEvent, type EventHeaders, type WebhookEvent } from "./webhook-event.ts";
+import { excerpt, quote } from "../text.ts";
 
 const FilterValue = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]);
 type FilterValue = typeof FilterValue.Type;
@@ -137,10 +138,6 @@ const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => 
 /** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
-const EXCERPT_LENGTH = 64;
-const excerpt = (text: string): string =>
-  text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
-const quote = (text: string): string => JSON.stringify(excerpt(text));
 
 /** Takes fields out of an entry and collects their errors. */
 class FilterReader {

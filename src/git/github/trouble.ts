@@ -1,5 +1,5 @@
 /** Errors from a code host, as sentences that a person can act on. */
-import { isRecord } from "../../ground/record.ts";
+import { isRecord, parseJson } from "../../ground/record.ts";
 import { cutText, storableText } from "../../domain/text.ts";
 import { GitError } from "../port.ts";
 import type { WireAnswer } from "./wire.ts";
@@ -32,18 +32,10 @@ const textsOf = (json: unknown): readonly string[] => {
   return [message, ...details].filter((text) => typeof text === "string");
 };
 
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-};
-
 /** The host's own sentence in an answer. Empty if it has none. A token in it is removed. */
 export const hostMessage = ({ status, text }: WireAnswer, token: string): string => {
   if (status < 400) return "";
-  const said = storableText(textsOf(jsonOf(text)).join(" ")).replaceAll(token, "[token]");
+  const said = storableText(textsOf(parseJson(text)).join(" ")).replaceAll(token, "[token]");
   // oxlint-disable-next-line no-control-regex -- it is shown in terminals too
   return cutText(said.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim(), MESSAGE_LENGTH);
 };

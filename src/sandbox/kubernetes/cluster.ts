@@ -15,6 +15,7 @@ import type {
 import { thrownText } from "../../ground/thrown.ts";
 import { pause } from "./pause.ts";
 import type { Right } from "./rights.ts";
+import { isRecord, parseJson } from "../../ground/record.ts";
 
 /** For one request, in milliseconds. */
 const REQUEST_MS = 30_000;
@@ -50,17 +51,8 @@ export interface ClusterOptions {
 export type OnPod = (name: string, pod: V1Pod | null) => void;
 
 const messageOf = (body: unknown): string | null => {
-  const parsed: unknown = typeof body === "string" ? parseOrNull(body) : body;
-  const isStatus = typeof parsed === "object" && parsed !== null && "message" in parsed;
-  return isStatus && typeof parsed.message === "string" ? parsed.message : null;
-};
-
-const parseOrNull = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const status: unknown = typeof body === "string" ? parseJson(body) : body;
+  return isRecord(status) && typeof status["message"] === "string" ? status["message"] : null;
 };
 
 const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";

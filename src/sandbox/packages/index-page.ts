@@ -2,7 +2,7 @@
  * Rewrites the links of a Python index page (PEP 503 and PEP 691). A link with a sha256 leads to the cache. Any other link becomes absolute,
  * because the page has another address now. Links with a query stay outside: it may be a credential.
  */
-import { isRecord } from "../../ground/record.ts";
+import { isRecord, parseJson } from "../../ground/record.ts";
 import { pypiFileAddress, sha256Of } from "../../domain/environment/packages.ts";
 import { Refusal } from "../egress-messages.ts";
 
@@ -19,14 +19,8 @@ const rewritten = (link: string, page: URL, sha256: string | null): string => {
 
 /** @throws Refusal if the page is not JSON of PEP 691 */
 export const rewriteJson = (body: Buffer, page: URL): Buffer => {
-  const refused = new Refusal(502, `${page.host} sent an index page that cannot be read`);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body.toString("utf8"));
-  } catch {
-    throw refused;
-  }
-  if (!isRecord(parsed)) throw refused;
+  const parsed = parseJson(body.toString("utf8"));
+  if (!isRecord(parsed)) throw new Refusal(502, `${page.host} sent an index page that cannot be read`);
   const { files } = parsed;
   if (!Array.isArray(files)) return body;
   for (const file of files as readonly unknown[]) {

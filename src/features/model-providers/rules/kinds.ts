@@ -6,7 +6,7 @@
  *  K2 No credential of a sandbox reaches a provider, in whatever header or parameter a kind takes one.
  */
 import type { ProviderKind } from "../../../domain/sandbox/account-provider.ts";
-import { isRecord } from "../../../ground/record.ts";
+import { isRecord, parseJson } from "../../../ground/record.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -124,12 +124,7 @@ const idOf = (entry: unknown): string | null => {
 
 /** The ids in a list of models, in its order. Null: the answer is no such list. */
 export const listedModels = (text: string): readonly string[] | null => {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const body = parseJson(text);
   const list = isRecord(body) ? (body["data"] ?? body["models"]) : null;
   return Array.isArray(list) ? list.flatMap((entry) => idOf(entry) ?? []) : null;
 };
