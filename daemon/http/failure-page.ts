@@ -1,5 +1,6 @@
 /** The page that a browser gets for a port that does not answer: small, without script, and reloading itself. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { escaped } from "../../src/ground/html.ts";
 
 /** Seconds until the browser reloads: development servers restart often. */
 const REFRESH_SECONDS = 3;
@@ -19,9 +20,6 @@ export const wantsPage = ({ method, headers }: IncomingMessage): boolean =>
   (headers.accept ?? "")
     .split(",")
     .some((range) => /^\s*text\/html\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?$/i.test(range));
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
 /** Answers with a sentence as a page. */
 export const answerPage = (

@@ -19,7 +19,8 @@ import { authenticator } from "../../http/callers/authorize.ts";
 import { Addresses } from "../../http/limits.ts";
 import { answered } from "../../http/pages/answer.ts";
 import { isSecure } from "../../http/pages/dashboard-sessions.ts";
-import { escaped, pagesWith } from "../../http/pages/look.ts";
+import { escaped } from "../../ground/html.ts";
+import { pagesWith } from "../../http/pages/look.ts";
 
 const NAME = "platform_connector";
 const cookieName = (publicUrl: string): string => (isSecure(publicUrl) ? `__Host-${NAME}` : NAME);

@@ -22,11 +22,12 @@ import {
   sessionHash,
 } from "./dashboard-sessions.ts";
 import { invitationRoutes } from "./invitations.ts";
-import { DOOR_STYLE, doorBody, escaped, pagesWith } from "./look.ts";
+import { DOOR_STYLE, doorBody, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../answers/refused-requests.ts";
 import { namedPage, PAGE_NAME, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
+import { escaped } from "../../ground/html.ts";
 
 const SECURITY_HEADERS = {
   "content-security-policy": PAGE_POLICY,

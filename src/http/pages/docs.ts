@@ -5,7 +5,8 @@
 import * as Effect from "effect/Effect";
 import { HttpRouter, type HttpServerResponse } from "effect/http";
 import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api";
-import { escaped, pagesWith } from "./look.ts";
+import { pagesWith } from "./look.ts";
+import { escaped } from "../../ground/html.ts";
 
 type Node = Readonly<Record<string, unknown>>;
 

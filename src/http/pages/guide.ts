@@ -6,8 +6,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
-import { escaped, pagesWith } from "./look.ts";
+import { pagesWith } from "./look.ts";
 import { renderMarkdown, type Heading } from "./markdown.ts";
+import { escaped } from "../../ground/html.ts";
 
 const ROOT = "/docs/guide";
 /** Below so many sections a page needs no table of contents. */

@@ -1,6 +1,7 @@
 /** What the pages of text share: one look, and headers that let them load nothing and run nothing. */
 import { createHash } from "node:crypto";
 import { HttpServerResponse } from "effect/http";
+import { escaped } from "../../ground/html.ts";
 
 const BASE = `
 :root { color-scheme: light dark; }
@@ -29,10 +30,6 @@ button { width: 100%; margin: 0.4rem 0; padding: 0.5rem; border: 1px solid trans
 
 /** The body of a page without the dashboard: the product's name, and what the page says. */
 export const doorBody = (content: string): string => `<header>Platform</header>\n<main>${content}</main>`;
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-/** Text as it stands in HTML, between tags and in attributes with double quotes. */
-export const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
 interface TextPage {
   readonly title: string;

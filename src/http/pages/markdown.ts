@@ -3,7 +3,7 @@
  * caller says where it leads, so that a document can put no markup and no script into a page.
  */
 import MarkdownIt, { type Token } from "markdown-it";
-import { escaped } from "./look.ts";
+import { escaped } from "../../ground/html.ts";
 
 export interface Heading {
   readonly depth: number;

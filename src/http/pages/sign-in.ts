@@ -37,8 +37,9 @@ import { Addresses, Limits } from "../limits.ts";
 import { isOwnNavigation, ownForm, ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
-import { DOOR_STYLE, doorBody, escaped, pagesWith } from "./look.ts";
+import { DOOR_STYLE, doorBody, pagesWith } from "./look.ts";
 import { type Flow, browserFlow, withFlow, withoutFlow } from "./sign-in-flow.ts";
+import { escaped } from "../../ground/html.ts";
 
 const provider = Effect.gen(function* () {
   const { params } = yield* HttpRouter.RouteContext;

@@ -7,12 +7,12 @@ import type { IncomingMessage } from "node:http";
 import * as Clock from "effect/Clock";
 import * as Duration from "effect/Duration";
 import * as Effect from "effect/Effect";
-import { BadRequest, RequestTimeout, TooLarge, Unavailable, type ApiError } from "../api/errors.ts";
+import { Unavailable, type ApiError } from "../api/errors.ts";
 import { DUTIES } from "../../services/duties.ts";
 import { runDuty } from "../../services/duty.ts";
 import { Measures } from "../../telemetry/port.ts";
 import { BodyBudget, type Hold, type Sender } from "./body-budget.ts";
-import { BodyTime } from "./body.ts";
+import { BodyTime, incomplete, late, tooLarge } from "./body.ts";
 
 export interface Arriving {
   /**
@@ -30,16 +30,11 @@ export interface Arriving {
   ) => void;
 }
 
-const tooLarge = (limitBytes: number) =>
-  new TooLarge({ error: `The body is larger than ${limitBytes} bytes.`, code: "body_too_large" });
 const busy = () =>
   new Unavailable({
     error: "The service is receiving too many webhook bodies. Send the delivery again later.",
     code: "busy",
   });
-const late = () => new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" });
-const incomplete = () =>
-  new BadRequest({ error: "The request ended before its body was complete.", code: "malformed_request" });
 
 interface Reading {
   readonly deadline: number;

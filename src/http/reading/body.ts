@@ -18,7 +18,7 @@ export const BodyTime = Context.Reference<Duration.Input>("platform/http/BodyTim
   defaultValue: () => "30 seconds",
 });
 
-const tooLarge = (limitBytes: number) =>
+export const tooLarge = (limitBytes: number) =>
   new TooLarge({ error: `The body is larger than ${limitBytes} bytes.`, code: "body_too_large" });
 
 const isOverflow = (error: HttpServerError.HttpServerError): boolean =>
@@ -26,15 +26,17 @@ const isOverflow = (error: HttpServerError.HttpServerError): boolean =>
   error.reason.cause instanceof Error &&
   error.reason.cause.message === "maxBytes exceeded";
 
-const incomplete = () =>
+export const incomplete = () =>
   new BadRequest({ error: "The request ended before its body was complete.", code: "malformed_request" });
+
+export const late = () =>
+  new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" });
 
 const inTime = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
   Effect.flatMap(BodyTime, (duration) =>
     Effect.timeoutOrElse(reading, {
       duration,
-      orElse: () =>
-        Effect.fail(new RequestTimeout({ error: "The body did not arrive in time.", code: "body_timeout" })),
+      orElse: () => Effect.fail(late()),
     }),
   );
 

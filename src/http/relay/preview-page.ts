@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { errorStatus, Unavailable, type ApiError } from "../api/errors.ts";
 import { RETRY_AFTER_SECONDS } from "../answers/respond.ts";
+import { escaped } from "../../ground/html.ts";
 
 /** No cache keeps it, no page may frame it, and it sends no referrer. */
 const HEADERS = {
@@ -21,9 +22,6 @@ const TITLES: Readonly<Record<number, string>> = {
   404: "Preview not found",
   409: "The session is not running",
 };
-
-const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (found) => ENTITIES[found] ?? "");
 
 /** Answers with an error's sentence and closes the connection, since the rest of the request was not read. */
 export const answerPage = (response: ServerResponse, error: ApiError): void => {
