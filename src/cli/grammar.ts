@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import type { Command } from "./command.ts";
 import { usage } from "./failure.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../ground/nearest.ts";
 import { visible } from "./terminal.ts";
 
 /** The request of a command line. */
@@ -65,6 +65,9 @@ export const readLine = (line: readonly string[], commands: readonly Command[]):
 /** The spelling of commands. Any other word may be a token in the wrong place. */
 const SPELLING = /^[a-z]{1,20}$/;
 
+/** The word that a person probably meant: a third of its letters may be wrong. */
+const meant = (word: string, known: readonly string[]) => nearest(word, known, Math.ceil(word.length / 3));
+
 const unknownCommand = (
   group: string,
   { rest: [word], commands }: { readonly rest: readonly string[]; readonly commands: readonly Command[] },
@@ -76,7 +79,7 @@ const unknownCommand = (
   if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
   if (!SPELLING.test(word)) return usage(`Unknown command. ${see}`);
   const place = group === "" ? 0 : group.split(" ").length;
-  const near = nearest(
+  const near = meant(
     word,
     commands.filter(({ name }) => name.startsWith(group)).map(({ name }) => name.split(" ")[place] ?? ""),
   );
@@ -99,7 +102,7 @@ const unknownOption = (
   { name, rawName, see }: { readonly name: string; readonly rawName: string; readonly see: string },
   known: readonly string[],
 ) => {
-  const near = nearest(name, known);
+  const near = meant(name, known);
   const hint = near === null ? "" : `Did you mean --${near}? `;
   return usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${hint}${see}`);
 };

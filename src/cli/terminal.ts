@@ -260,5 +260,6 @@ export const second = (instant: string): string => `${instant.slice(0, 19).repla
 export const time = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")}Z`;
 export const timeOrDash = (instant: string | null): string => (instant === null ? "-" : time(instant));
 
+export const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 /** A size, rounded up, so that only nothing is 0. */
 export const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`;

@@ -57,12 +57,12 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
 }
 
 /** The directory itself, or its nearest existing parent. */
-const existing = async (directory: string): Promise<string> =>
-  (await stat(directory).catch(() => null)) === null ? existing(dirname(directory)) : directory;
+export const existingParent = async (directory: string): Promise<string> =>
+  (await stat(directory).catch(() => null)) === null ? existingParent(dirname(directory)) : directory;
 
 /** Why the service could not create or write the directory, which is not tried. Null if it could. */
 export const directoryFault = async (path: string): Promise<DataDirectoryUnusable | null> =>
-  access(await existing(path), constants.W_OK).then(
+  access(await existingParent(path), constants.W_OK).then(
     () => null,
     (cause: unknown) => new DataDirectoryUnusable({ path, cause }),
   );

@@ -3,16 +3,17 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
 import type { Environment } from "../configuration.ts";
+import { accountWire, instantOrNull, tokenWire } from "../../http/steps/wire.ts";
 import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../settings/config.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole } from "../../domain/person/role.ts";
 import type { Tier } from "../../domain/person/tier.ts";
-import { Accounts, type User, type Account } from "../../store/ports/people/accounts.ts";
+import { Accounts, type User } from "../../store/ports/people/accounts.ts";
 import type { Audit } from "../../store/ports/audit.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
-import { Identity, type Token } from "../../store/ports/people/identity.ts";
+import { Identity } from "../../store/ports/people/identity.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import type { Page, PageRequest } from "../../store/ports/page.ts";
 import { asOperator } from "./acting.ts";
@@ -23,26 +24,7 @@ const absent = (what: string): Failure =>
     message: `${what.charAt(0).toUpperCase()}${what.slice(1)} not found.`,
   });
 
-const accountWire = (account: Account) => ({
-  id: account.id,
-  name: account.name,
-  tier: account.tier,
-  session_cap: account.sessionCap,
-  active_sessions: account.activeSessions,
-  queued_fires: account.queuedFires,
-});
 const userWire = ({ id, accountId, name, role }: User) => ({ id, account_id: accountId, name, role });
-const instant = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
-const tokenWire = (token: Token) => ({
-  id: token.id,
-  name: token.name,
-  origin: token.origin,
-  user_id: token.userId,
-  project_id: token.projectId,
-  created_at: new Date(token.createdAt).toISOString(),
-  expires_at: instant(token.expiresAt),
-  last_used_at: instant(token.lastUsedAt),
-});
 
 const paged = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
   items: items.map(wire),
@@ -205,7 +187,7 @@ export const createToken = (environment: Environment, { name, userId, projectId,
             target: id,
             accountId,
             ...(projectId !== null && { projectId }),
-            changes: { name, user_id: userId, expires_at: instant(expiresAt) },
+            changes: { name, user_id: userId, expires_at: instantOrNull(expiresAt) },
           })),
         );
       return { ...tokenWire(row), token };

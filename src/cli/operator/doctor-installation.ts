@@ -19,7 +19,7 @@ import { repositoriesIn, repositoryPath } from "../../git/repository/repository-
 import { savesIn } from "../../saves/directories.ts";
 import { diskRoom, type DiskRoom } from "../../saves/room.ts";
 import { makeUsage } from "../../saves/usage.ts";
-import { directoryFault, livingOwner } from "../../store/data-directory.ts";
+import { directoryFault, existingParent, livingOwner } from "../../store/data-directory.ts";
 import { hasEmbedded } from "../../store/postgres/embedded/embedded.ts";
 import { examineDatabase, type DatabaseState } from "../../store/postgres/examine.ts";
 import { Pauses as PausesPort } from "../../store/ports/pauses.ts";
@@ -117,12 +117,8 @@ export const databaseFindings = ({ major, pending, faults }: DatabaseState): rea
   ];
 };
 
-/** The directory itself, or its nearest existing parent. */
-const existing = async (directory: string): Promise<string> =>
-  (await stat(directory).catch(() => null)) === null ? existing(path.dirname(directory)) : directory;
-
 const directoryFindings = async ({ dataDir }: Config): Promise<readonly Finding[]> => {
-  const { bavail, bsize } = await statfs(await existing(dataDir));
+  const { bavail, bsize } = await statfs(await existingParent(dataDir));
   const disk = diskFinding(bavail * bsize);
   const found = await stat(dataDir).catch(() => null);
   if (found !== null && !found.isDirectory())

@@ -17,7 +17,7 @@ import { Limits } from "../limits.ts";
 import { mayOperate } from "../callers/operator-account.ts";
 import { answering } from "../steps/answers.ts";
 import { tokenGrant, type WantedGrant } from "../steps/token-grant.ts";
-import { instant, instantOrNull, pageRequest, tokenWire } from "../steps/wire.ts";
+import { accountWire, instant, instantOrNull, pageRequest, tokenWire } from "../steps/wire.ts";
 import { IdentityGroup } from "../api/identity.ts";
 import { Platform } from "../api/platform.ts";
 
@@ -27,15 +27,7 @@ const me = Effect.gen(function* () {
   if (account === null) return yield* notFound("account");
   return {
     user: { ...caller.user, role: caller.accountRole },
-    account: {
-      id: account.id,
-      name: account.name,
-      tier: account.tier,
-      session_cap: account.sessionCap,
-      active_sessions: account.activeSessions,
-      queued_fires: account.queuedFires,
-      operator: yield* mayOperate(caller),
-    },
+    account: { ...accountWire(account), operator: yield* mayOperate(caller) },
     token: { id: caller.openedBy ?? caller.tokenId, origin: caller.origin, project_id: caller.projectId },
     terminals: (yield* Limits).terminals,
     paused: (yield* Pause).isOn,

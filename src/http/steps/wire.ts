@@ -1,6 +1,7 @@
 /** Records in wire format: snake_case, instants as ISO 8601 UTC with milliseconds */
 import type { Comparison } from "../../git/port.ts";
 import type { StoredEvent } from "../../store/ports/events.ts";
+import type { Account } from "../../store/ports/people/accounts.ts";
 import type { QueuedFire, ShownFire } from "../../store/ports/triggers/fires.ts";
 import type { Token } from "../../store/ports/people/identity.ts";
 import type { PageRequest } from "../../store/ports/page.ts";
@@ -30,6 +31,15 @@ export const instantOrNull = (at: number | null): string | null => (at === null 
 export const pageRequest = (query: { readonly limit?: number; readonly cursor?: string }): PageRequest => ({
   limit: query.limit ?? PAGE_DEFAULT,
   cursor: query.cursor ?? null,
+});
+
+export const accountWire = (account: Account) => ({
+  id: account.id,
+  name: account.name,
+  tier: account.tier,
+  session_cap: account.sessionCap,
+  active_sessions: account.activeSessions,
+  queued_fires: account.queuedFires,
 });
 
 export const tokenWire = (token: Token) => ({

@@ -1,7 +1,7 @@
 /** `platform backup` and `platform restore`. Their implementation is loaded only when it is needed. */
 import path from "node:path";
 import { command, type Command } from "../../command.ts";
-import { visible } from "../../terminal.ts";
+import { megabytes, visible } from "../../terminal.ts";
 import { counted } from "../../../domain/counted.ts";
 
 const load = async () => {
@@ -11,8 +11,6 @@ const load = async () => {
   ]);
   return { perform, ofEmbedded };
 };
-
-const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 const backup = command({
   name: "backup",

@@ -1,7 +1,7 @@
 /** `platform images`. Its implementation (images.ts) is loaded only when it is needed. */
 import { command, type Command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
-import { localTable as table, visible } from "../../terminal.ts";
+import { megabytes, localTable as table, visible } from "../../terminal.ts";
 import { counted } from "../../../domain/counted.ts";
 
 const NOTES = `A project chooses an image in its platform.toml:
@@ -11,8 +11,6 @@ const NOTES = `A project chooses an image in its platform.toml:
 
 Its sandboxes then see the image's files instead of this machine's. Run the command on the service's machine, as its user and with
 its settings. With several nodes, build or import the image on each node. The service can keep running.`;
-
-const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @throws Failure */
 const checked = async (name: string): Promise<string> => {

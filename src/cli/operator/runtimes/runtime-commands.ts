@@ -1,13 +1,11 @@
 /** `platform runtimes`. Its implementation (runtimes.ts) is loaded only when it is needed. */
 import { command, type Command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
-import { localTable as table, visible } from "../../terminal.ts";
+import { megabytes, localTable as table, visible } from "../../terminal.ts";
 import { counted } from "../../../domain/counted.ts";
 
 const NOTES = `Run the command on the service's machine, as its user and with its settings. The service can keep running. With several nodes, run it
 on each of them. Name the runtime in PLATFORM_AGENT_RUNTIMES, so that projects may choose it.`;
-
-const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @throws Failure */
 const wished = async (text: string) => {
