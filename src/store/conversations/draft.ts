@@ -23,6 +23,25 @@ import { UNKNOWN_MODEL } from "../ports/projects/project-usage.ts";
 /** An item without its numbers, which the draft gives. */
 export type ItemVersion = Omit<Item, "seq" | "place">;
 
+/** What an item of the service lacks: only a runtime's items have it. */
+export const OWN_ITEM = {
+  parentId: null,
+  tool: null,
+  plan: [],
+  request: null,
+  answer: null,
+  model: null,
+  agent: null,
+  usage: null,
+  error: null,
+  pruned: false,
+  sentAt: null,
+  nativeId: null,
+  sandboxId: null,
+  rev: 0,
+  order: null,
+} as const satisfies Partial<ItemVersion>;
+
 /** The part of an item that has no column of its own. */
 export const itemRecord = ({
   id: _id,
@@ -112,30 +131,16 @@ export class ConversationDraft {
   /** Adds a note of the service as the last item. */
   putNote({ id, text, author, at }: ServiceNote): void {
     this.put({
+      ...OWN_ITEM,
       id,
       kind: "note",
       role: null,
       author,
       status: "completed",
       turnId: null,
-      parentId: null,
       content: [{ type: "text", text }],
-      tool: null,
-      plan: [],
-      request: null,
-      answer: null,
-      model: null,
-      agent: null,
-      usage: null,
-      error: null,
-      pruned: false,
       createdAt: at,
       completedAt: at,
-      sentAt: null,
-      nativeId: null,
-      sandboxId: null,
-      rev: 0,
-      order: null,
     });
   }
 

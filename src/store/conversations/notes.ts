@@ -12,7 +12,7 @@ import {
 } from "../../domain/conversation/conversation.ts";
 import { derivedUuid } from "../../domain/ids.ts";
 import { storableText } from "../../domain/text.ts";
-import type { ConversationDraft, ItemVersion } from "./draft.ts";
+import { type ConversationDraft, type ItemVersion, OWN_ITEM } from "./draft.ts";
 import type { Conversation, ConversationChange, Item, NotedReport } from "../ports/sessions/conversations.ts";
 import type { FireKind } from "../ports/triggers/fires.ts";
 
@@ -259,29 +259,15 @@ export const putPrompt = (draft: ConversationDraft, beginning: Beginning): void 
   const { id, initialPrompt, createdAt, bootstrapAcceptedAt } = beginning;
   if (initialPrompt === null) return;
   draft.put({
+    ...OWN_ITEM,
     id,
     kind: "message",
     role: "user",
     author: beginnerOf(beginning),
     status: bootstrapAcceptedAt === null ? "queued" : "accepted",
     turnId: id,
-    parentId: null,
     content: [{ type: "text", text: storableText(initialPrompt) }],
-    tool: null,
-    plan: [],
-    request: null,
-    answer: null,
-    model: null,
-    agent: null,
-    usage: null,
-    error: null,
-    pruned: false,
     createdAt,
     completedAt: bootstrapAcceptedAt,
-    sentAt: null,
-    nativeId: null,
-    sandboxId: null,
-    rev: 0,
-    order: null,
   });
 };

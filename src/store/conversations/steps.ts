@@ -11,7 +11,7 @@ import {
   type ConversationSnapshot,
 } from "../../machines/conversation.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";
-import type { ConversationDraft, ItemVersion } from "./draft.ts";
+import { type ConversationDraft, type ItemVersion, OWN_ITEM } from "./draft.ts";
 import type { GivenAnswer, Item } from "../ports/sessions/conversations.ts";
 import type { Change } from "../ports/journal.ts";
 
@@ -53,34 +53,23 @@ export const stepConcerns = (step: ConversationStep): readonly string[] => {
 const firstVersion = (id: string, message: MessageDraft, step: ConversationStep): ItemVersion => {
   const isSent = step.after.context.sending === id;
   return {
+    ...OWN_ITEM,
     id,
     kind: "message",
     role: "user",
     author: message.author,
     status: isSent ? "sending" : "queued",
     turnId: id,
-    parentId: null,
     content: [
       ...(message.text === "" ? [] : [{ type: "text" as const, text: storableText(message.text) }]),
       ...message.files,
     ],
-    tool: null,
-    plan: [],
-    request: null,
-    answer: null,
     model: message.model,
     agent: message.agent,
     ...(message.effort !== undefined && { effort: message.effort }),
-    usage: null,
-    error: null,
-    pruned: false,
     createdAt: step.now,
     completedAt: null,
     sentAt: isSent ? step.now : null,
-    nativeId: null,
-    sandboxId: null,
-    rev: 0,
-    order: null,
   };
 };
 
