@@ -101,6 +101,16 @@ const wishedEnd = <State extends "stopped" | "failed">(target: State) => ({
 /** S7: after the stop, too. */
 const takeBack = { guard: "isNext" as const, actions: "forgetNext" as const };
 
+/** What may follow when the session has ended. */
+const ENDED = {
+  next: {
+    "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
+    "stop.requested": "Another stop takes back a restart that waited for the first one.",
+    "user.deactivated": "If the person who started it is deactivated, a waiting restart is taken back.",
+    "delete.requested": "A deletion removes the session from the list.",
+  },
+};
+
 const restart = {
   "restart.requested": [
     {
@@ -321,14 +331,7 @@ export const sessionMachine = setup({
     },
     stopped: {
       description: "The session is stopped. It uses no slot.",
-      meta: {
-        next: {
-          "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
-          "stop.requested": "Another stop takes back a restart that waited for the first one.",
-          "user.deactivated": "If the person who started it is deactivated, a waiting restart is taken back.",
-          "delete.requested": "A deletion removes the session from the list.",
-        },
-      },
+      meta: ENDED,
       entry: "signalFreeSlot",
       on: {
         ...restart,
@@ -343,14 +346,7 @@ export const sessionMachine = setup({
     },
     failed: {
       description: "The session has failed. It uses no slot.",
-      meta: {
-        next: {
-          "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",
-          "stop.requested": "Another stop takes back a restart that waited for the first one.",
-          "user.deactivated": "If the person who started it is deactivated, a waiting restart is taken back.",
-          "delete.requested": "A deletion removes the session from the list.",
-        },
-      },
+      meta: ENDED,
       entry: "signalFreeSlot",
       on: {
         ...restart,
