@@ -31,22 +31,6 @@ const refusalOf = ({ declaredBytes, bodyBytes, ...row }: Row): WebhookRefusal =>
   bodyBytes: numberOrNull(bodyBytes),
 });
 
-const rowOf = (refusal: WebhookRefusal) => ({
-  id: refusal.id,
-  project_id: refusal.projectId,
-  at: refusal.at,
-  slug: refusal.slug,
-  status: refusal.status,
-  code: refusal.code,
-  reason: refusal.reason,
-  delivery_id: refusal.deliveryId,
-  event: refusal.event,
-  declared_bytes: refusal.declaredBytes,
-  body_bytes: refusal.bodyBytes,
-  address: refusal.address,
-  forwarded_for: refusal.forwardedFor,
-});
-
 const makeAdd = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
@@ -55,12 +39,12 @@ const makeAdd = Effect.gen(function* () {
     yield* sql`
       INSERT INTO webhook_refusals (id, project_id, at, slug, status, code, reason, delivery_id, event, declared_bytes,
         body_bytes, address, forwarded_for)
-      SELECT r.id, r.project_id, to_timestamp(r.at / 1000.0), r.slug, r.status, r.code, r.reason, r.delivery_id, r.event,
-        r.declared_bytes, r.body_bytes, r.address, r.forwarded_for
-      FROM jsonb_to_recordset(${json(refusals.map(rowOf))}::jsonb) AS r(id uuid, project_id uuid, at bigint, slug text,
-        status integer, code text, reason text, delivery_id text, event text, declared_bytes bigint, body_bytes bigint,
-        address text, forwarded_for text)
-      JOIN projects ON projects.id = r.project_id
+      SELECT r.id, r."projectId", to_timestamp(r.at / 1000.0), r.slug, r.status, r.code, r.reason, r."deliveryId", r.event,
+        r."declaredBytes", r."bodyBytes", r.address, r."forwardedFor"
+      FROM jsonb_to_recordset(${json(refusals)}::jsonb) AS r(id uuid, "projectId" uuid, at bigint, slug text,
+        status integer, code text, reason text, "deliveryId" text, event text, "declaredBytes" bigint, "bodyBytes" bigint,
+        address text, "forwardedFor" text)
+      JOIN projects ON projects.id = r."projectId"
       ON CONFLICT DO NOTHING`;
     const firsts = new Map(refusals.toReversed().map((refusal) => [refusal.projectId, refusal]));
     const projects = [...firsts.keys()];
