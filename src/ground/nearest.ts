@@ -17,12 +17,16 @@ const distance = (from: string, to: string): number => {
 /**
  * The nearest of some names: one with a further part after an underscore, such as a unit, or that differs by few of its letters.
  *
+ * @param most how many letters may differ
  * @returns null if none is near
  */
-export const nearest = (name: string, names: readonly string[]): string | null => {
+export const nearest = (
+  name: string,
+  names: readonly string[],
+  most = Math.floor(name.length / 4),
+): string | null => {
   const longer = names.find((one) => one.startsWith(`${name}_`) && !one.slice(name.length + 1).includes("_"));
   if (longer !== undefined) return longer;
-  const most = Math.floor(name.length / 4);
   const near = names
     .map((one) => ({ one, apart: distance(name, one) }))
     .filter(({ apart }) => apart <= most)

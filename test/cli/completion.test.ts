@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { command } from "../../src/cli/command.ts";
 import { nextWords } from "../../src/cli/commands/completion.ts";
-import { nearest } from "../../src/cli/nearest.ts";
 import { runHere } from "../support/service/command-line.ts";
 
 const one = (name: string, options: Readonly<Record<string, { readonly about: string }>> = {}) =>
@@ -25,14 +24,4 @@ it("gives shells a script, and the words that they ask for", async () => {
     expect((await runHere(["completion", shell])).stdout).toContain("platform completion words");
   expect((await runHere(["completion", "words", "--", "projects"])).stdout.split("\n")).toContain("create");
   expect((await runHere(["completion", "cmd"])).code).toBe(2);
-});
-
-it("knows what a mistyped word may mean", () => {
-  const known = ["sessions", "secrets", "open"];
-  expect(["session", "sesions", "opne", "opened-it"].map((word) => nearest(word, known))).toEqual([
-    "sessions",
-    "sessions",
-    "open",
-    null,
-  ]);
 });

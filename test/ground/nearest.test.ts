@@ -17,3 +17,11 @@ test.each([
 ])("the name that %j may mean is %j", (name, meant) => {
   expect(nearest(name, NAMES)).toBe(meant);
 });
+
+test.each([
+  ["session", "sessions"],
+  ["opne", "open"],
+  ["opened-it", null],
+])("with a third of its letters wrong, %j may mean %j", (word, meant) => {
+  expect(nearest(word, ["sessions", "secrets", "open"], Math.ceil(word.length / 3))).toBe(meant);
+});
