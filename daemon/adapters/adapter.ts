@@ -201,6 +201,12 @@ export type Handover =
   | { readonly outcome: "busy" }
   | { readonly outcome: "refused"; readonly error: ItemError };
 
+/** A turn is to go on, and this daemon has not handed its message. */
+export const NO_LAST: ItemError = {
+  code: "message_not_taken",
+  message: "The message is not known any more. Send it again.",
+};
+
 /** What a turn goes on with. */
 export interface TurnChoice {
   /** The runtime's name of it. */

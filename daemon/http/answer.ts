@@ -33,6 +33,7 @@ export const refusal = (status: number, code: string, error: string): Refused =>
 });
 
 export const ENDING = refusal(503, "ending", "The sandbox is stopping.");
+export const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository is not checked out yet.");
 export const CLAIMED = refusal(409, "claimed", "This sandbox has its session.");
 export const NOT_SUPPORTED = refusal(
   409,

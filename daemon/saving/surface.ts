@@ -25,7 +25,15 @@ import {
 import type { Restored } from "../../src/domain/save/saved.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
-import { answerError, answerJson, ENDING, invalid, refusal, type Refused } from "../http/answer.ts";
+import {
+  answerError,
+  answerJson,
+  ENDING,
+  invalid,
+  NO_CHECKOUT,
+  refusal,
+  type Refused,
+} from "../http/answer.ts";
 import { BODY_LIMIT_BYTES, readJson } from "../http/body.ts";
 import type { RuntimeAdapter } from "../adapters/adapter.ts";
 import type { Log } from "../logs/log.ts";
@@ -63,7 +71,6 @@ const LIST_MAX_BYTES = 80 * 1024 * 1024;
 /** How long programs of the agent may take to end. */
 const END_WITHIN = "30 seconds";
 
-const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository is not checked out yet.");
 const NOT_WANTED = refusal(409, "not_wanted", "This sandbox does not wait for saved work.");
 
 const decodeList = Schema.decodeUnknownOption(ListRequest);

@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
-import { ENDING, refusal, type Refused } from "../http/answer.ts";
+import { ENDING, NO_CHECKOUT, refusal, type Refused } from "../http/answer.ts";
 import type { ControlAnswer } from "../http/answer.ts";
 import { agentScript, type AgentScript } from "../git/agent-git.ts";
 import { runForBytes, type FinishedBytes, type LaunchFailure } from "../agent/process.ts";
@@ -48,7 +48,6 @@ const FILES_AT_ONCE = 2;
 /** How many different questions wait. */
 const WAITING_MAX = 16;
 
-const NO_CHECKOUT = refusal(503, "runtime_not_ready", "The repository is not checked out yet.");
 const BUSY = refusal(503, "workspace_busy", "Too many questions about the workspace wait. Try again.");
 const SLOW = refusal(504, "workspace_slow", "Reading the workspace took too long, and was stopped.");
 const TOO_LARGE = refusal(409, "workspace_too_large", "Too many files have changed to list them.");

@@ -68,6 +68,8 @@ export interface SandboxSpec {
   readonly bootDeadlineMs: number;
 }
 
+export const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
+
 /** Of a sandbox that is given nothing, as those of `doctor` and of tests are. */
 export const BARE_SPEC = {
   secrets: {},

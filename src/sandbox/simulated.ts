@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer";
 import {
   type DaemonLink,
   SandboxError,
+  ABSENT,
   type SandboxExit,
   type SandboxListing,
   SandboxProvider,
@@ -72,8 +73,6 @@ interface Entry {
 
 const ENDED: SandboxExit = { code: "exited", message: "the sandbox was ended" };
 const DESTROYED: SandboxExit = { code: "exited", message: "the sandbox was destroyed" };
-const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
-
 const nowhere = (id: string): DaemonLink => ({ kind: "url", url: `http://${id}.sandbox.invalid` });
 
 const failure = (operation: Faulty, message: string, code?: "no_capacity") =>

@@ -6,7 +6,6 @@
  * A page of another origin gets nothing: neither under another host name nor with another `Origin`.
  */
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -15,6 +14,7 @@ import type * as Scope from "effect/Scope";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { ActorTransition } from "../store/ports/transitions.ts";
 import type { Feed, Line } from "./inspect-feed.ts";
+import { isOwnHost, ownPort } from "./metrics-page.ts";
 
 /** A reader has nothing to say. One that sends a larger frame is disconnected. */
 const FROM_READER_BYTES = 1024;
@@ -83,12 +83,6 @@ export interface InspectPageOptions {
   /** The recent history, for a new reader. Oldest first. */
   readonly past: Effect.Effect<readonly ActorTransition[]>;
 }
-
-const ownPort = (server: Server): number => (server.address() as AddressInfo).port;
-
-/** A request under another host name comes from a foreign page. Only this machine's own browser gets answers. */
-const isOwnHost = (server: Server, host: string | undefined): boolean =>
-  [`127.0.0.1:${ownPort(server)}`, `localhost:${ownPort(server)}`].includes(host ?? "");
 
 const makeServer = (): Server => {
   const server = createServer((request, response) => {

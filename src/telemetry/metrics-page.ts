@@ -25,9 +25,10 @@ export class MetricsPortTaken extends Error {
   }
 }
 
-const ownPort = (server: Server): number => (server.address() as AddressInfo).port;
+export const ownPort = (server: Server): number => (server.address() as AddressInfo).port;
 
-const isOwnHost = (server: Server, host: string | undefined): boolean =>
+/** A request under another host name comes from a foreign page. Only this machine's own programs get answers. */
+export const isOwnHost = (server: Server, host: string | undefined): boolean =>
   [`${HOST}:${ownPort(server)}`, `localhost:${ownPort(server)}`].includes(host ?? "");
 
 /** Why a request is refused. Null: it gets the metrics. */

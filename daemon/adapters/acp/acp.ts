@@ -21,6 +21,7 @@ import {
   type Briefing,
   type Handover,
   type RuntimeAdapter,
+  NO_LAST,
 } from "../adapter.ts";
 import { opencodeDefaults, opencodeSettings } from "../opencode/opencode.ts";
 
@@ -28,10 +29,6 @@ import { opencodeDefaults, opencodeSettings } from "../opencode/opencode.ts";
 const FOLLOWED_WITHIN = "10 seconds";
 /** How many messages are remembered as handed over. The service repeats only its newest one. */
 const TAKEN_KEPT = 256;
-const NO_LAST: ItemError = {
-  code: "message_not_taken",
-  message: "The message is not known any more. Send it again.",
-};
 /** spec.md 2.4: the agent that needs no choice. */
 const DEFAULT_AGENT = "default";
 

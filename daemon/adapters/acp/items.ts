@@ -14,7 +14,7 @@ import {
   type FileChange,
   type PlanEntry,
   type ProposedPlan,
-  type ToolKind,
+  ToolKind,
 } from "../../../src/domain/conversation/conversation.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import { makePatch } from "./diff.ts";
@@ -99,21 +99,7 @@ export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCal
   };
 };
 
-const KINDS: ReadonlySet<string> = new Set([
-  "read",
-  "edit",
-  "delete",
-  "move",
-  "search",
-  "execute",
-  "think",
-  "fetch",
-]);
-const kindOf = (kind: string): ToolKind =>
-  KINDS.has(kind)
-    ? // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each of them is one
-      (kind as ToolKind)
-    : "other";
+const isKind = Schema.is(ToolKind);
 
 const STATUS: Readonly<Record<string, "pending" | "running" | "completed" | "failed">> = {
   in_progress: "running",
@@ -143,7 +129,7 @@ export const toolCallItem = (
     error: status === "failed" ? { code: "tool_failed", message: output || "The tool failed." } : null,
     tool: {
       name: call.name,
-      kind: kindOf(call.kind),
+      kind: isKind(call.kind) ? call.kind : "other",
       title: call.title,
       input: call.input,
       output: cutText(output, OUTPUT_KEPT_MAX),

@@ -22,6 +22,7 @@ import {
   type Handover,
   type RuntimeAdapter,
   type Sight,
+  NO_LAST,
 } from "../adapter.ts";
 import { commandIn, commandsOf } from "../commands.ts";
 import { openSession, type OpencodeApi } from "./api.ts";
@@ -81,11 +82,6 @@ const DECIDE = {
   expired:
     "No person answered in time. Decide yourself, continue, and state your assumptions in your answer.",
 } as const;
-
-const NO_LAST: ItemError = {
-  code: "message_not_taken",
-  message: "The message is not known any more. Send it again.",
-};
 
 const WORKS = new HttpFailure({ status: null, message: "the agent runtime works on something else" });
 

@@ -22,7 +22,7 @@ import type { RuntimeStore } from "../runtimes/store.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";
 import type { ModelDoor } from "../model-door.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
-import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
+import { ABSENT, type DaemonLink, type SandboxExit, type SandboxListing, type SandboxSpec } from "../port.ts";
 import { NoCapacity, OneAtATime } from "../operations.ts";
 import type { TellRefused } from "../refused-hosts.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
@@ -86,7 +86,6 @@ export interface SandboxesOptions extends PodOptions {
   readonly tellRefused?: TellRefused;
 }
 
-const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
 const GONE: SandboxExit = { code: "absent", message: "the sandbox's Pod was removed from the cluster" };
 
 const EgressRecordText = Schema.fromJsonString(

@@ -17,7 +17,7 @@ import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
 import { readLogTail } from "./disk/log-tail.ts";
-import type { DaemonLink, SandboxExit, SandboxListing, SandboxSpec } from "../port.ts";
+import { ABSENT, type DaemonLink, type SandboxExit, type SandboxListing, type SandboxSpec } from "../port.ts";
 import { OneAtATime } from "../operations.ts";
 import { sandboxPackages } from "../packages/of-sandbox.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
@@ -62,8 +62,6 @@ interface Entry extends Watched {
   /** Why the last walk failed, until the next look reports it. */
   walkFailure: Error | null;
 }
-
-const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
 
 export class MachineSandboxes {
   readonly #installation: Installation;
