@@ -6,6 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
+import { setTimeout as pause } from "node:timers/promises";
 import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
@@ -30,10 +31,6 @@ const { values } = parseArgs({ options: { seconds: { type: "string", default: "1
 const steps = Math.round((Number(values.seconds) * 1000) / STEP_MS);
 if (!(steps >= 1)) throw new Error("--seconds takes a number above 0");
 
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 const now = (): number => performance.timeOrigin + performance.now();
 const placeOf = (path: string): number => Number(path.slice(2));
 

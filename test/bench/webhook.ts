@@ -19,6 +19,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   SECRET,
   startBare,
@@ -54,16 +55,11 @@ const REST_CPU_MS = 20;
 /** Upkeep such as autovacuum may go on for long and belongs to no measurement in particular. */
 const RESTS_MAX = 15;
 
-const pause = (): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, REST_MS);
-  });
-
 /** CPU time of both once what was left to be done is done. */
 const cpuAtRest = async (receiver: number, postgres: number) => {
   let before = { receiver: cpuMsOf(receiver), postgres: cpuMsOf(postgres) };
   for (let rests = 0; rests < RESTS_MAX; rests += 1) {
-    await pause();
+    await pause(REST_MS);
     const now = { receiver: cpuMsOf(receiver), postgres: cpuMsOf(postgres) };
     const used = now.receiver - before.receiver + now.postgres - before.postgres;
     before = now;

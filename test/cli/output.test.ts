@@ -1,9 +1,8 @@
 /** What commands print of a service's answers, and of files that they cannot read. */
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runHere, type Running } from "../support/service/command-line.ts";
+import { runHere, type Running, serverEnvironment } from "../support/service/command-line.ts";
 
 const PID = "0190f3b2-0000-7000-8000-000000000001";
 const AT = "2026-11-20T12:00:00.000Z";
@@ -18,14 +17,7 @@ const saying =
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
 
 const run = (args: readonly string[], running: Running = {}) =>
-  runHere(args, {
-    env: {
-      PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-      PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
-      PLATFORM_PROJECT_ID: PID,
-    },
-    ...running,
-  });
+  runHere(args, { ...running, env: serverEnvironment(server, PID) });
 
 beforeAll(async () => {
   server = createServer((request, response) => {

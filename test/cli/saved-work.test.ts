@@ -1,10 +1,9 @@
 /** What commands say of saved work: a stop that is refused, its progress, and what a session has stored and lacks. */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runHere, type Running } from "../support/service/command-line.ts";
+import { runHere, type Running, serverEnvironment } from "../support/service/command-line.ts";
 
 const ID = "0190f3b2-0000-7000-8000-000000000001";
 const EARLIER = "0190f3b2-0000-7000-8000-00000000000e";
@@ -54,14 +53,7 @@ beforeEach(() => {
 });
 
 const run = (args: readonly string[], running: Running = {}) =>
-  runHere(args, {
-    env: {
-      PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-      PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
-      PLATFORM_PROJECT_ID: ID,
-    },
-    ...running,
-  });
+  runHere(args, { ...running, env: serverEnvironment(server, ID) });
 
 const saved = (of: Fields = {}): Fields => ({
   state: "complete",

@@ -1,9 +1,8 @@
 /** `platform sessions wait` against a service whose sessions go on, end, ask, or cannot be reached. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runHere, type Running } from "../support/service/command-line.ts";
+import { runHere, type Running, serverEnvironment } from "../support/service/command-line.ts";
 
 const ID = "0190f3b2-0000-7000-8000-000000000001";
 const EARLY = "2026-11-20T12:00:00.000Z";
@@ -39,14 +38,7 @@ afterAll(() => {
 
 const wait = (...args: readonly string[]) => run(args);
 const run = (args: readonly string[], running: Running = {}) =>
-  runHere(["sessions", "wait", ID, ...args], {
-    ...running,
-    env: {
-      PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-      PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
-      PLATFORM_PROJECT_ID: ID,
-    },
-  });
+  runHere(["sessions", "wait", ID, ...args], { ...running, env: serverEnvironment(server, ID) });
 
 const idle = { state: "idle", since: EARLY, waiting_for: null };
 const running = { state: "running", since: EARLY, waiting_for: null };

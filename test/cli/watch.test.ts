@@ -1,11 +1,9 @@
 /** `platform sessions watch` against a service whose streams end, reset, or are gone. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runHere, type Running } from "../support/service/command-line.ts";
+import { runHere, type Running, serverEnvironment } from "../support/service/command-line.ts";
 
-const TOKEN = `platform_pat_${"a".repeat(43)}`;
 const PID = "0190f3b2-0000-7000-8000-000000000001";
 const AT = "2026-11-20T12:00:00.000Z";
 const ESC = "\u001b";
@@ -21,14 +19,7 @@ const saying =
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(document));
 
 const run = (args: readonly string[], running: Running = {}) =>
-  runHere(args, {
-    ...running,
-    env: {
-      PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-      PLATFORM_CLI_TOKEN: TOKEN,
-      PLATFORM_PROJECT_ID: PID,
-    },
-  });
+  runHere(args, { ...running, env: serverEnvironment(server, PID) });
 
 beforeAll(async () => {
   server = createServer((request, response) => {

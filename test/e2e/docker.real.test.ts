@@ -33,11 +33,6 @@ const lacks =
 
 const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 
-const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
-  const { files_changed: files } = await session.call("GET", "changes");
-  return (files as readonly Json[]).map((file) => file["path"]).toSorted();
-};
-
 describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () => {
   const database = useRunDatabase();
   let engine: TestEngine;
@@ -96,7 +91,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
       life = await installation.start(settings());
       const again = session.at(life);
       await again.run(`echo 2 > second && ${COMMIT}`);
-      expect(await filesChanged(again)).toEqual(["first", "second"]);
+      expect(await again.filesChanged()).toEqual(["first", "second"]);
       expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "docker" });
       await again.run(WORK);
       const { saved } = await again.call("POST", "stop", { save: "require" });
@@ -119,7 +114,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     const session = await LiveSession.startIn(life, pid);
     expect(await session.call("GET", "sandbox")).toMatchObject({ provider: "docker", waited: true });
     await session.run(`echo 1 > claimed && ${COMMIT}`);
-    expect(await filesChanged(session)).toEqual(["claimed"]);
+    expect(await session.filesChanged()).toEqual(["claimed"]);
     await session.stop();
   });
 
@@ -147,7 +142,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     const session = await LiveSession.start(life, installation);
     expect(await session.call("GET", "sandbox")).toMatchObject({ image: "busybox:1", provider: "docker" });
     await session.run(`echo /usr/* > usr && ${COMMIT}`);
-    expect(await filesChanged(session)).toEqual(["usr"]);
+    expect(await session.filesChanged()).toEqual(["usr"]);
     // For the last test: its service never stops it.
     await life.end("SIGKILL");
     const sandbox = containers().find((name) => processesOfSandbox(name.slice(-36)).length > 0) ?? "";

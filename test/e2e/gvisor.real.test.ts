@@ -34,11 +34,6 @@ const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 /** Fails in a sandbox that shares this machine's kernel. It needs no program besides the shell. */
 const OWN_KERNEL = `read -r _ _ kernel _ < /proc/version && [ "$kernel" != ${release()} ]`;
 
-const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
-  const { files_changed: files } = await session.call("GET", "changes");
-  return (files as readonly Json[]).map((file) => file["path"]).toSorted();
-};
-
 describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
   const database = useRunDatabase();
   let installation: Installation;
@@ -85,7 +80,7 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     life = await installation.start(settings("auto"));
     const again = session.at(life);
     await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
-    expect(await filesChanged(again)).toEqual(["first", "second"]);
+    expect(await again.filesChanged()).toEqual(["first", "second"]);
     expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
     await again.stop();
   });
@@ -133,7 +128,7 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     const session = await LiveSession.start(life, installation);
     expect(await session.call("GET", "sandbox")).toMatchObject({ image: "busybox:1", provider: "gvisor" });
     await session.run(`${OWN_KERNEL} && echo /usr/* > usr && ${COMMIT}`);
-    expect(await filesChanged(session)).toEqual(["usr"]);
+    expect(await session.filesChanged()).toEqual(["usr"]);
     await session.stop();
   });
 });

@@ -15,26 +15,16 @@ import { FakeKubelet } from "../support/cluster/kubelet.ts";
 import { manifestsOf, roleRules } from "../support/cluster/manifests.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { sandboxesStartHere } from "../support/requirements.ts";
+import { lacksCluster } from "../support/requirements.ts";
 import { LiveSession, POLL } from "../support/service/live-session.ts";
-import { Installation, type Json, type Life } from "../support/service/process-service.ts";
+import { Installation, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 import { CHECK, WORK } from "./work-of-each-kind.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-const lacks = !sandboxesStartHere
-  ? "(needs bubblewrap)"
-  : process.geteuid?.() === 0
-    ? null
-    : "(needs root, as a node does)";
 
 const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
-
-const filesChanged = async (session: LiveSession): Promise<readonly unknown[]> => {
-  const { files_changed: files } = await session.call("GET", "changes");
-  return (files as readonly Json[]).map((file) => file["path"]).toSorted();
-};
 
 /** Two old images, as a former release leaves them: one has a name. */
 const leaveImages = async (images: string): Promise<void> => {
@@ -51,7 +41,7 @@ const leaveImages = async (images: string): Promise<void> => {
   await store.remove("2");
 };
 
-describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
+describe.skipIf(lacksCluster !== null)(`a session in a Pod ${lacksCluster ?? ""}`, () => {
   const database = useRunDatabase();
   let installation: Installation;
   let server: FakeApiServer;
@@ -132,7 +122,7 @@ describe.skipIf(lacks !== null)(`a session in a Pod ${lacks ?? ""}`, () => {
       life = await installation.start(settings());
       const again = session.at(life);
       await again.run(`echo 2 > second && ${COMMIT}`);
-      expect(await filesChanged(again)).toEqual(["first", "second"]);
+      expect(await again.filesChanged()).toEqual(["first", "second"]);
       expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"] });
       await again.run(WORK);
       const { saved } = await again.call("POST", "stop", { save: "require" });

@@ -11,13 +11,6 @@ interface Way {
   readonly life: Life;
 }
 
-export const WEBSOCKET = {
-  connection: "Upgrade",
-  upgrade: "websocket",
-  "sec-websocket-version": "13",
-  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-};
-
 /** Opens what does not end by itself, and reads it. */
 export const openedAt = async (
   { life }: Way,

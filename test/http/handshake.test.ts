@@ -1,10 +1,9 @@
 /** Which upgrades the service passes on, by the relay and by previews: a WebSocket's handshake and nothing else. */
-import { once } from "node:events";
-import { createServer, request, type IncomingMessage, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { BAD_HANDSHAKES, GOOD_HANDSHAKES } from "../proxy/handshake-cases.ts";
-import { exchange, parseAnswer } from "../support/service/raw-http.ts";
+import { exchange, parseAnswer, visitPreview } from "../support/service/raw-http.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { expectStatus, fields, invitePerson, makeProject, runSession } from "../support/service/requests.ts";
 
@@ -17,19 +16,10 @@ let previewOfBen: readonly string[] = [];
 /** The protocols that the daemon was asked to upgrade to. */
 const upgrades: (string | undefined)[] = [];
 
-/** Opens a preview in a browser. @returns the lines of its requests */
+/** A preview in a browser. @returns the lines of its requests */
 const openPreview = async (token: string): Promise<readonly string[]> => {
   const made = await service.request("POST", `${session}/preview`, { body: { port: 5173 }, token });
-  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
-  const opening = request({
-    host: "127.0.0.1",
-    port: service.port,
-    path: `${pathname}${search}`,
-    headers: { host },
-  }).end();
-  const [opened] = (await once(opening, "response")) as [IncomingMessage];
-  opened.resume();
-  return [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+  return visitPreview(String(fields(expectStatus(made, 201))["url"]), service.port);
 };
 
 beforeAll(async () => {

@@ -2,8 +2,7 @@
  * What a token opened ends with it, over the real service: relayed requests, uploads and WebSockets, previews, git, streams,
  * and bodies that are still arriving (threats.md T03).
  */
-import { once } from "node:events";
-import { createServer, request, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -24,6 +23,7 @@ import {
   sandboxEnvironment,
   stopSession,
 } from "../support/service/requests.ts";
+import { visitPreview } from "../support/service/raw-http.ts";
 
 const PREVIEWED = 5173;
 
@@ -113,19 +113,10 @@ const bearer = (token: string): readonly string[] => [
 const basic = (password: string): string =>
   `Authorization: Basic ${Buffer.from(`x:${password}`).toString("base64")}`;
 
-/** Opens a preview in a browser. @returns the lines of its requests */
+/** A preview in a browser. @returns the lines of its requests */
 const openPreview = async (token: string): Promise<readonly string[]> => {
   const made = await service.request("POST", session("/preview"), { body: { port: PREVIEWED }, token });
-  const { host, pathname, search } = new URL(String(fields(expectStatus(made, 201))["url"]));
-  const opening = request({
-    host: "127.0.0.1",
-    port: service.port,
-    path: `${pathname}${search}`,
-    headers: { host },
-  }).end();
-  const [opened] = (await once(opening, "response")) as [IncomingMessage];
-  opened.resume();
-  return [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+  return visitPreview(String(fields(expectStatus(made, 201))["url"]), service.port);
 };
 
 /** Waits until the daemon has the request. */

@@ -4,23 +4,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
-import { ConfigError, readConfig, type Environment } from "../../src/settings/config.ts";
+import { readConfig, type Environment } from "../../src/settings/config.ts";
 import { SETTINGS } from "../../src/settings/settings.ts";
 import { INSTALLABLE_EXPECTED } from "../../src/domain/runtimes/runtimes.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
+import { settingProblems } from "../support/settings.ts";
 
 const read = (environment: Environment) => readConfig(environment, "/work");
-
-/** What refuses a start with these settings; none where it goes on. */
-const problems = (environment: Environment): readonly string[] => {
-  try {
-    read(environment);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-};
 
 /** Every setting that is a time, with the knob it turns and its default. */
 const DURATIONS = [
@@ -63,7 +53,7 @@ test.each([
   const refusal = (value: string) =>
     `${name} is ${JSON.stringify(value)}; expected a whole number from 86400000 to 31536000000`;
   for (const value of [...BAD_TIMES, "86399999"])
-    expect(problems({ [name]: value })).toEqual([refusal(value)]);
+    expect(settingProblems({ [name]: value })).toEqual([refusal(value)]);
   expect(read({ [name]: "86400000" })[knob]).toBe(86_400_000);
   expect(read({})[knob]).toBe(fallback);
 });
@@ -71,7 +61,7 @@ test.each([
 test("saves while an agent works can be turned off", () => {
   const name = "PLATFORM_SAVE_EVERY_MS";
   for (const value of BAD_TIMES.slice(1))
-    expect(problems({ [name]: value })).toEqual([
+    expect(settingProblems({ [name]: value })).toEqual([
       `${name} is ${JSON.stringify(value)}; expected a whole number from 0 to 31536000000`,
     ]);
   expect(read({ [name]: "0" }).saveEveryMs).toBe(0);
@@ -85,7 +75,7 @@ test("resting sessions make room after ten minutes, after others, or never", () 
 
 describe.each(DURATIONS)("%s", (name, knob, fallback) => {
   test.each(BAD_TIMES)("refuses %j with the name, the value and the expected form [C21]", (value) => {
-    expect(problems({ [name]: value })).toEqual([
+    expect(settingProblems({ [name]: value })).toEqual([
       `${name} is ${JSON.stringify(value)}; expected a whole number from 1 to 31536000000`,
     ]);
   });
@@ -142,7 +132,9 @@ test.each([
     "a registry's host and a path in lower case, for example images.example.com/team/platform, with http:// before it only if the registry has no TLS",
   ],
 ])("refuses %s=%j: expected %s", (name, value, expected) => {
-  expect(problems({ [name]: value })).toEqual([`${name} is ${JSON.stringify(value)}; expected ${expected}`]);
+  expect(settingProblems({ [name]: value })).toEqual([
+    `${name} is ${JSON.stringify(value)}; expected ${expected}`,
+  ]);
 });
 
 const HOSTS =
@@ -170,13 +162,13 @@ describe.each(HOST_LISTS)("%s", (name, expected) => {
     "git*.example.com",
     "*.*.example.com",
   ])("refuses %j, which no host can match", (entry) => {
-    expect(problems({ [name]: `good.example.com, ${entry}` })).toEqual([
+    expect(settingProblems({ [name]: `good.example.com, ${entry}` })).toEqual([
       `${name} is ${JSON.stringify(entry)}; expected ${expected}`,
     ]);
   });
 
   test("does not show a password in a URL", () => {
-    const refused = problems({ [name]: "https://user:canary@git.example.com" });
+    const refused = settingProblems({ [name]: "https://user:canary@git.example.com" });
     expect(refused).toEqual([`${name} is "(hidden)"; expected ${expected}`]);
   });
 });
@@ -196,20 +188,20 @@ test("lists of trusted hosts have them as addresses have them, and only egress h
   expect(read({ PLATFORM_GIT_ALLOW_HOSTS: written }).gitAllowHosts).toEqual(hosts);
   expect(read({ PLATFORM_CONNECTOR_ALLOW_HOSTS: written }).connectorAllowHosts).toEqual(hosts);
   for (const wildcard of ["*", "*.example.com"])
-    expect(problems({ PLATFORM_GIT_ALLOW_HOSTS: wildcard })).toHaveLength(1);
+    expect(settingProblems({ PLATFORM_GIT_ALLOW_HOSTS: wildcard })).toHaveLength(1);
   const patterns = ["*", "*.Example.org", "Example.org.", "10.0.0.1", "[::1]", "::1"];
   expect(read({ PLATFORM_EGRESS_ALLOW: patterns.join(" ,") }).egressAllow).toEqual(patterns);
 });
 
 test("what a setting expects stands after the word expected, as one phrase", () => {
   const structured = Object.entries(SETTINGS).filter(([, { kind }]) => kind === "structured");
-  const refused = problems(Object.fromEntries(structured.map(([name]) => [name, "? !".repeat(20)])));
+  const refused = settingProblems(Object.fromEntries(structured.map(([name]) => [name, "? !".repeat(20)])));
   expect(refused).toHaveLength(structured.length);
   for (const line of refused) {
     expect(line).toMatch(/"; expected [a-z`]/);
     expect(line).not.toMatch(/\w\.(?: |$)/);
   }
-  const unknown = problems({ PLATFORM_DEFAULT_MODELS: '{"acme": "x"}' });
+  const unknown = settingProblems({ PLATFORM_DEFAULT_MODELS: '{"acme": "x"}' });
   expect(unknown).toEqual([
     expect.stringMatching(/; expected only the providers managed, anthropic, .*, without "acme"$/),
   ]);
@@ -217,17 +209,17 @@ test("what a setting expects stands after the word expected, as one phrase", () 
 
 test("tiers of a gateway have no effect without it, and their form is checked", () => {
   const [url, tiers] = ["PLATFORM_LLM_BASE_URL", "PLATFORM_LLM_TIERS"];
-  expect(problems({ [tiers]: "pro" })).toEqual([
+  expect(settingProblems({ [tiers]: "pro" })).toEqual([
     `${tiers} is "pro"; expected a JSON list of free, pro, enterprise, such as ["pro"]`,
   ]);
-  expect(problems({ [url]: "file:///etc", [tiers]: '["pro"]' })).toHaveLength(1);
+  expect(settingProblems({ [url]: "file:///etc", [tiers]: '["pro"]' })).toHaveLength(1);
   expect(read({ [tiers]: '["pro"]' }).llm).toBeNull();
   expect(read({ [url]: "https://llm.example.com/v1", [tiers]: '["pro"]' }).llm?.tiers).toEqual(["pro"]);
 });
 
 test("refuses a first token that no request could use, and does not show it", () => {
   for (const token of ["abc", "platform_pat_short", `platform_sbx_${"a".repeat(43)}`])
-    expect(problems({ PLATFORM_BOOTSTRAP_TOKEN: token })).toEqual([
+    expect(settingProblems({ PLATFORM_BOOTSTRAP_TOKEN: token })).toEqual([
       'PLATFORM_BOOTSTRAP_TOKEN is "(hidden)"; expected platform_pat_ and 27 to 128 letters, digits, _ or -',
     ]);
   expect(read({ PLATFORM_BOOTSTRAP_TOKEN: `platform_pat_${"a".repeat(43)}` }).bootstrapToken).not.toBeNull();
@@ -236,10 +228,10 @@ test("refuses a first token that no request could use, and does not show it", ()
 test("refuses the address of another database, and does not show its password", () => {
   const expected =
     "expected the address of a Postgres database, for example postgres://user:password@db.example.com:5432/platform";
-  expect(problems({ DATABASE_URL: "mysql://root:canary@127.0.0.1/x" })).toEqual([
+  expect(settingProblems({ DATABASE_URL: "mysql://root:canary@127.0.0.1/x" })).toEqual([
     `DATABASE_URL is "mysql://…"; ${expected}`,
   ]);
-  expect(problems({ DATABASE_URL: "db.example.com:5432/x" })).toEqual([
+  expect(settingProblems({ DATABASE_URL: "db.example.com:5432/x" })).toEqual([
     `DATABASE_URL is "(hidden)"; ${expected}`,
   ]);
   expect(read({ DATABASE_URL: "postgres://user@db/x", PGPASSWORD: "word" }).databaseUrl).toBe(
@@ -263,7 +255,7 @@ test("starts opencode in the mode of its adapter, or the given command", () => {
 
 test("names every wrong setting at once", () => {
   expect(
-    problems({ PLATFORM_QUEUE_TTL_MS: "0", PLATFORM_PORT: "x", PLATFORM_PUBLIC_URL: "y" }).map(
+    settingProblems({ PLATFORM_QUEUE_TTL_MS: "0", PLATFORM_PORT: "x", PLATFORM_PUBLIC_URL: "y" }).map(
       (line) => line.split(" ")[0],
     ),
   ).toEqual(["PLATFORM_PORT", "PLATFORM_PUBLIC_URL", "PLATFORM_QUEUE_TTL_MS"]);
@@ -345,7 +337,7 @@ test("headers for a collector are read, and a wrong value is not shown, because 
     headers: { authorization: "Bearer x" },
     serviceName: "platform",
   });
-  const refused = problems({ OTEL_EXPORTER_OTLP_HEADERS: "canary-credential" });
+  const refused = settingProblems({ OTEL_EXPORTER_OTLP_HEADERS: "canary-credential" });
   expect(refused).toHaveLength(1);
   expect(refused[0]).toContain("OTEL_EXPORTER_OTLP_HEADERS");
   expect(refused.join("")).not.toContain("canary");
@@ -368,7 +360,7 @@ test("a registry's URL has TLS, unless its host is allowed, and no credentials",
     npm: "http://[::1]:4873/npm",
     allowHosts: ["::1", "pypi.example.com"],
   });
-  const refused = problems({ [npm]: "https://user:canary@npm.example.com" });
+  const refused = settingProblems({ [npm]: "https://user:canary@npm.example.com" });
   expect(refused).toEqual([expect.stringContaining(`${npm} has credentials`)]);
   expect(refused.join("")).not.toContain("canary");
 });

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ConfigError, readConfig, type Environment } from "../../src/settings/config.ts";
+import { readConfig, type Environment } from "../../src/settings/config.ts";
 import { makeProviders } from "../../src/sign-in/providers.ts";
+import { settingProblems } from "../support/settings.ts";
 
 let directory = "";
 beforeAll(() => {
@@ -27,15 +28,7 @@ const GITHUB = {
 const MONTH_MS = 30 * 86_400_000;
 
 const read = (environment: Environment) => readConfig(environment, directory).signIn;
-const problems = (environment: Environment): readonly string[] => {
-  try {
-    read(environment);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-};
+const problems = (environment: Environment) => settingProblems(environment, directory);
 
 describe("sign-in providers", () => {
   it("are none without settings", () => {

@@ -12,17 +12,8 @@ import { violatedConstraint } from "../../src/store/postgres/connection/errors.t
 import { SHARED_STATEMENT_MS } from "../../src/store/postgres/connection/pool.ts";
 import { shared } from "../../src/store/postgres/connection/prepared.ts";
 import { Notifications } from "../../src/store/postgres/connection/notifications.ts";
-import { freshDatabase, testDatabase } from "../support/postgres/postgres.ts";
-
-/** Runs a test with a client of an empty database. */
-const live = <E>(
-  name: string,
-  test: (sql: SqlClient.SqlClient) => Effect.Effect<void, E, SqlClient.SqlClient | Notifications>,
-) => {
-  it.live(name, () =>
-    Effect.provide(Effect.flatMap(SqlClient.SqlClient, test), testDatabase("empty"), { local: true }),
-  );
-};
+import { freshDatabase } from "../support/postgres/postgres.ts";
+import { live } from "../support/postgres/live.ts";
 
 const createCodes = (sql: SqlClient.SqlClient) =>
   sql`CREATE TABLE codes (code text CONSTRAINT codes_code_key UNIQUE)`;

@@ -1,5 +1,4 @@
 /** Wrong counters in both stores; and in Postgres, correct ones in the middle of a transaction. */
-import { it } from "@effect/vitest";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
 import * as Fiber from "effect/Fiber";
@@ -11,16 +10,10 @@ import { overTables } from "../twins/store/layer.ts";
 import { Tables } from "../twins/store/tables.ts";
 import { releaseSlot } from "../../src/store/postgres/triggers/slots.ts";
 import { checkCounters, type Distort } from "../conformance/store-counters.ts";
-import { type Store } from "../conformance/store-fixture.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { accountOf, makeWorld } from "../support/world/world.ts";
 import { someoneWaits, storeOfFile } from "../support/postgres/postgres.ts";
-
-const checkOver =
-  <Side>(layer: Layer.Layer<Store | Side, unknown>) =>
-  <E>(name: string, test: Effect.Effect<void, E, Store | Side>) => {
-    it.live(name, () => Effect.provide(test, Layer.fresh(layer)));
-  };
+import { checkOver } from "../support/postgres/live.ts";
 
 const inTables: Distort<Tables> = (accountId, { activeSessions, queuedFires }) =>
   Effect.map(Tables, ({ accounts }) => {

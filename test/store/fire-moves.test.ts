@@ -20,6 +20,7 @@ import type { Store } from "../conformance/store-fixture.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 import { admitOne, due, fired, newFire } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";
+import { checkOver } from "../support/postgres/live.ts";
 
 const HOUR_MS = 3_600_000;
 const LATER = NOON + HOUR_MS;
@@ -188,12 +189,6 @@ const checkMoves = <Side>(
     }),
   );
 };
-
-const checkOver =
-  <Side>(layer: Layer.Layer<Store | Side, unknown>) =>
-  <E>(name: string, test: Effect.Effect<void, E, Store | Side>) => {
-    it.live(name, () => Effect.provide(test, Layer.fresh(layer)));
-  };
 
 describe("the store in memory", () => {
   checkMoves(checkOver(Layer.provideMerge(overTables, Tables.layer)), (id, status) =>

@@ -1,20 +1,9 @@
-import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { PREPARED_MAX } from "../../src/store/postgres/connection/connection.ts";
 import { plannedAnew } from "../../src/store/postgres/connection/prepared.ts";
-import { testDatabase } from "../support/postgres/postgres.ts";
-
-/** Runs a test with a client of an empty database. */
-const live = <E>(
-  name: string,
-  test: (sql: SqlClient.SqlClient) => Effect.Effect<void, E, SqlClient.SqlClient>,
-) => {
-  it.live(name, () =>
-    Effect.provide(Effect.flatMap(SqlClient.SqlClient, test), testDatabase("empty"), { local: true }),
-  );
-};
+import { live } from "../support/postgres/live.ts";
 
 /** Each test in one transaction, so that all its statements run on one connection. */
 const onOneConnection: typeof live = (name, test) => {

@@ -1,19 +1,8 @@
 /** How values travel: what a type arrives as, and that a parameter is what was sent (connection/values.ts). */
-import { it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
-import * as SqlClient from "effect/sql/SqlClient";
 import * as fc from "fast-check";
 import { describe, expect } from "vitest";
-import { testDatabase } from "../support/postgres/postgres.ts";
-
-const live = <E>(
-  name: string,
-  test: (sql: SqlClient.SqlClient) => Effect.Effect<void, E, SqlClient.SqlClient>,
-) => {
-  it.live(name, () =>
-    Effect.provide(Effect.flatMap(SqlClient.SqlClient, test), testDatabase("empty"), { local: true }),
-  );
-};
+import { live } from "../support/postgres/live.ts";
 
 const samples = <A>(values: fc.Arbitrary<A>): readonly A[] => fc.sample(values, { numRuns: 200, seed: 7 });
 

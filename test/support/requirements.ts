@@ -13,6 +13,13 @@ const program = (name: string): string | undefined =>
 /** `local` sandboxes run on Linux with bubblewrap. The weaker form without it has its own tests. */
 export const sandboxesStartHere = process.platform === "linux" && program("bwrap") !== undefined;
 
+/** What a machine lacks for the Pods of the fake cluster, which are real processes. Null: nothing. */
+export const lacksCluster = !sandboxesStartHere
+  ? "(needs bubblewrap)"
+  : process.geteuid?.() === 0
+    ? null
+    : "(needs root, as a node does)";
+
 /** nginx, as an upstream behind the proxy. */
 export const nginxProgram = program("nginx");
 

@@ -1,5 +1,6 @@
 /** Readers of server-sent events, which note when each token of a text came (daemon-farm.ts, `stamp`). */
 import { request, type RequestOptions } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
 import { TOKEN, type Life } from "../../support/service/process-service.ts";
 
 const STAMP = /(\d+\.\d{3}) /g;
@@ -101,11 +102,6 @@ export const openReader = (options: RequestOptions, take: Take): Promise<Reader>
     });
     call.on("error", reject);
     call.end();
-  });
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
   });
 
 const SEEN_WITHIN_MS = 20_000;

@@ -3,6 +3,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { startNginx } from "../../support/machine/nginx.ts";
 import { childrenOf } from "../webhook/processes.ts";
 import type { Listening } from "./listening.ts";
@@ -24,11 +25,6 @@ export type Start = (upstreamPort: number) => Promise<Started>;
 const PAGE_BYTES = 4096;
 
 const SETTLE_MS = 1000;
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 
 const residentBytes = (pid: number): number =>
   Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;

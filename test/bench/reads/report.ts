@@ -11,7 +11,7 @@ export interface Measure {
 type Round = Readonly<Record<string, Measure>>;
 type Rounds = readonly Round[];
 
-const median = (values: readonly number[]): number => {
+export const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];

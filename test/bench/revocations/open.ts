@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { request, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import type { Life } from "../../support/service/process-service.ts";
+import { WEBSOCKET } from "../../support/service/raw-http.ts";
 
 export interface Opened {
   /** The instant at which it ended. */
@@ -15,13 +16,6 @@ export interface Place {
   readonly session: string;
   readonly token: string;
 }
-
-const WEBSOCKET = {
-  connection: "Upgrade",
-  upgrade: "websocket",
-  "sec-websocket-version": "13",
-  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-};
 
 const asked = ({ life }: Place, target: string, options: RequestOptions): ClientRequest =>
   request(`${life.url}${target}`, { ...options, agent: false }).on("error", () => undefined);

@@ -1,5 +1,6 @@
 /** Medians, ratios and how they are printed. */
 import type { Inserts } from "./pgbench.ts";
+import { median } from "../reads/report.ts";
 
 /** What one round of a receiver came to. */
 export interface Measure {
@@ -25,13 +26,6 @@ export interface Round {
   readonly noDatabase: Measure;
   readonly inserts: Inserts;
 }
-
-const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
-};
 
 const medianOf =
   (rounds: readonly Round[]) =>

@@ -1,23 +1,14 @@
 /** The settings of sandboxes in a cluster: what is needed, and what cannot be right. */
 import { expect, it } from "vitest";
-import { ConfigError, readConfig, type Environment } from "../../../src/settings/config.ts";
+import { readConfig } from "../../../src/settings/config.ts";
 import { isObjectName } from "../../../src/domain/sandbox/kubernetes.ts";
+import { settingProblems } from "../../support/settings.ts";
 
 const COMPLETE = {
   PLATFORM_SANDBOX_PROVIDER: "kubernetes",
   PLATFORM_KUBERNETES_RUNTIME_IMAGE: "images.example.com/platform/runtime:1",
   PLATFORM_KUBERNETES_IMAGE: `images.example.com:5000/platform/tools@sha256:${"a".repeat(64)}`,
   PLATFORM_KUBERNETES_EGRESS_ADDRESS: "platform-egress.platform.svc",
-};
-
-const problems = (environment: Environment): readonly string[] => {
-  try {
-    readConfig(environment, "/srv");
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
 };
 
 it("reads what a cluster needs", () => {
@@ -44,7 +35,7 @@ it("needs nothing for another provider, and then has nothing", () => {
 });
 
 it("names each setting that is missing", () => {
-  expect(problems({ PLATFORM_SANDBOX_PROVIDER: "kubernetes" })).toEqual(
+  expect(settingProblems({ PLATFORM_SANDBOX_PROVIDER: "kubernetes" })).toEqual(
     ["RUNTIME_IMAGE", "IMAGE", "EGRESS_ADDRESS"].map(
       (name) => `PLATFORM_KUBERNETES_${name} is not set; PLATFORM_SANDBOX_PROVIDER=kubernetes needs it`,
     ),
@@ -76,7 +67,7 @@ it.each([
   ["EGRESS_PORT", "0", "a whole number from 1 to 65535"],
 ])("refuses PLATFORM_KUBERNETES_%s=%j: expected %s", (name, value, expected) => {
   const setting = `PLATFORM_KUBERNETES_${name}`;
-  expect(problems({ ...COMPLETE, [setting]: value })).toEqual([
+  expect(settingProblems({ ...COMPLETE, [setting]: value })).toEqual([
     `${setting} is ${JSON.stringify(value)}; expected ${expected}`,
   ]);
 });

@@ -9,16 +9,11 @@ import { HEARD_ANNOTATION, podName } from "../../../src/sandbox/kubernetes/pod.t
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
 import { CANARY, specOf } from "../../conformance/sandbox.ts";
 import { WAIT_MS } from "../../support/patience.ts";
-import { sandboxesStartHere } from "../../support/requirements.ts";
+import { lacksCluster } from "../../support/requirements.ts";
 import { TestCluster, ask } from "./subject.ts";
 import { deepTest, onlyDeep } from "../../support/vitest/rings.ts";
 
-const lacks = !sandboxesStartHere
-  ? "(needs bubblewrap)"
-  : process.geteuid?.() === 0
-    ? null
-    : "(needs root, as a node does)";
-const cluster = lacks === null ? await TestCluster.open() : null;
+const cluster = lacksCluster === null ? await TestCluster.open() : null;
 
 /** One life of a service. */
 const service = <A>(
@@ -32,7 +27,7 @@ const service = <A>(
 const failure = (create: Effect.Effect<void, { readonly message: string }>) =>
   Effect.map(Effect.flip(create), ({ message }) => message);
 
-describe.skipIf(lacks !== null)(`a cluster with sandboxes ${lacks ?? ""}`, () => {
+describe.skipIf(lacksCluster !== null)(`a cluster with sandboxes ${lacksCluster ?? ""}`, () => {
   const { server, kubelet } = cluster ?? ({} as TestCluster);
   afterEach(async () => {
     await cluster?.setDaemon();

@@ -10,20 +10,15 @@ import { SandboxProvider } from "../../../src/sandbox/port.ts";
 import { rightsOf } from "../../support/cluster/api-server.ts";
 import { manifestsOf, roleRules } from "../../support/cluster/manifests.ts";
 import { freePort } from "../../support/machine/free-port.ts";
-import { sandboxesStartHere } from "../../support/requirements.ts";
+import { lacksCluster } from "../../support/requirements.ts";
 import { specOf } from "../../conformance/sandbox.ts";
 import { TestCluster } from "./subject.ts";
 import { deepTest, onlyDeep } from "../../support/vitest/rings.ts";
 
-const lacks = !sandboxesStartHere
-  ? "(needs bubblewrap)"
-  : process.geteuid?.() === 0
-    ? null
-    : "(needs root, as a node does)";
-const cluster = lacks === null ? await TestCluster.open() : null;
+const cluster = lacksCluster === null ? await TestCluster.open() : null;
 const ROLE = rightsOf(roleRules);
 
-describe.skipIf(lacks !== null)(`the doctor of a cluster ${lacks ?? ""}`, () => {
+describe.skipIf(lacksCluster !== null)(`the doctor of a cluster ${lacksCluster ?? ""}`, () => {
   const { server, kubelet, directory } = cluster ?? ({} as TestCluster);
   let daemon = "";
   let port = 0;

@@ -19,19 +19,15 @@ import { RuntimeStore } from "../../../src/sandbox/runtimes/store.ts";
 import { podFaults } from "../../support/cluster/schema.ts";
 import { PLAIN_RUNTIME } from "../../support/machine/plain-runtime.ts";
 import { TEST_MS } from "../../support/patience.ts";
-import { sandboxesStartHere } from "../../support/requirements.ts";
+import { lacksCluster } from "../../support/requirements.ts";
 import { digestOf, ImageRegistry } from "../../support/servers/image-registry.ts";
 import { TestCluster, ask } from "./subject.ts";
 import { deepTest } from "../../support/vitest/rings.ts";
 
-const lacks = !sandboxesStartHere
-  ? "(needs bubblewrap)"
-  : process.geteuid?.() === 0
-    ? null
-    : "(needs root, as a node does)";
 const REPOSITORY = "team/platform";
 const registry = await ImageRegistry.open();
-const cluster = lacks === null ? await TestCluster.open({ pull: (reference) => pull(reference) }) : null;
+const cluster =
+  lacksCluster === null ? await TestCluster.open({ pull: (reference) => pull(reference) }) : null;
 
 /** What an image says to its programs. The lower part would lead the daemon astray. */
 const ENV = {
@@ -78,7 +74,7 @@ afterAll(async () => {
 const failure = (create: Effect.Effect<void, { readonly message: string }>) =>
   Effect.map(Effect.flip(create), ({ message }) => message);
 
-describe.skipIf(lacks !== null)(`images of builds in a cluster ${lacks ?? ""}`, () => {
+describe.skipIf(lacksCluster !== null)(`images of builds in a cluster ${lacksCluster ?? ""}`, () => {
   const buildId = randomUUID();
   const name = buildImageName(buildId);
   let images: RegistryImages;
@@ -261,100 +257,103 @@ const specWith = (program: string) =>
     },
   });
 
-describe.skipIf(lacks !== null)(`runtimes that an operator has added, in a cluster ${lacks ?? ""}`, () => {
-  let runtimes: RuntimeStore;
-  let images: RegistryImages;
+describe.skipIf(lacksCluster !== null)(
+  `runtimes that an operator has added, in a cluster ${lacksCluster ?? ""}`,
+  () => {
+    let runtimes: RuntimeStore;
+    let images: RegistryImages;
 
-  const add = (version: string) =>
-    runtimes.add("one", async (draft) => {
-      const module = join(draft, "root/own/node_modules/one");
-      await mkdir(module, { recursive: true });
-      await writeFile(join(module, "one"), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 });
-      const digest = digestOf(Buffer.from(version));
-      return { digest, version, integrity: "sha512-x", packages: 1, bytes: 1 };
-    });
-  const launched: string[] = [];
-  const service = <A>(
-    body: (provider: SandboxProvider["Service"]) => Effect.Effect<A, unknown, SandboxProvider>,
-    changes: Partial<KubernetesOptions> = {},
-  ): Promise<A> => {
-    if (cluster === null) throw new Error("no cluster");
-    const { launchOf } = cluster.options();
-    const keeping: KubernetesOptions["launchOf"] = (...asked) => {
-      launched.push(launchOf(...asked));
-      return launched.at(-1) ?? "";
+    const add = (version: string) =>
+      runtimes.add("one", async (draft) => {
+        const module = join(draft, "root/own/node_modules/one");
+        await mkdir(module, { recursive: true });
+        await writeFile(join(module, "one"), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 });
+        const digest = digestOf(Buffer.from(version));
+        return { digest, version, integrity: "sha512-x", packages: 1, bytes: 1 };
+      });
+    const launched: string[] = [];
+    const service = <A>(
+      body: (provider: SandboxProvider["Service"]) => Effect.Effect<A, unknown, SandboxProvider>,
+      changes: Partial<KubernetesOptions> = {},
+    ): Promise<A> => {
+      if (cluster === null) throw new Error("no cluster");
+      const { launchOf } = cluster.options();
+      const keeping: KubernetesOptions["launchOf"] = (...asked) => {
+        launched.push(launchOf(...asked));
+        return launched.at(-1) ?? "";
+      };
+      const layer = cluster.layer({ images, runtimes, launchOf: keeping, ...changes });
+      return Effect.runPromise(Effect.provide(Effect.flatMap(SandboxProvider, body), layer));
     };
-    const layer = cluster.layer({ images, runtimes, launchOf: keeping, ...changes });
-    return Effect.runPromise(Effect.provide(Effect.flatMap(SandboxProvider, body), layer));
-  };
 
-  beforeAll(() => {
-    if (cluster === null) return;
-    runtimes = new RuntimeStore(join(cluster.directory, "runtimes"));
-    images = new RegistryImages({
-      store: new ImageStore(join(cluster.directory, "images")),
-      location: { origin: `http://${registry.host}`, repository: REPOSITORY },
-      authFile: null,
-      scratch: join(cluster.directory, "scratch"),
+    beforeAll(() => {
+      if (cluster === null) return;
+      runtimes = new RuntimeStore(join(cluster.directory, "runtimes"));
+      images = new RegistryImages({
+        store: new ImageStore(join(cluster.directory, "images")),
+        location: { origin: `http://${registry.host}`, repository: REPOSITORY },
+        authFile: null,
+        scratch: join(cluster.directory, "scratch"),
+      });
     });
-  });
 
-  it("are missing until one is added, which a session is told at its start", () =>
-    service((provider) =>
-      Effect.gen(function* () {
-        const spec = specWith("no-such-program");
-        expect(yield* provider.installed(spec.runtime)).toBe(null);
-        expect(yield* failure(provider.create(spec))).toBe(
-          "this node has no runtime one. An operator adds it there with `platform runtimes add one@VERSION`, or the project's environment brings no-such-program",
-        );
-        yield* provider.destroy(spec.id);
-        // The program of the image starts as before.
-        const own = specWith("true");
-        yield* provider.create(own);
-        expect(JSON.parse(launched.at(-1) ?? "")).toMatchObject({ agentCommand: ["true"] });
-        yield* provider.destroy(own.id);
-      }),
-    ));
-
-  it("are pulled by digest, seen read-only at the place of their version, and kept until the sandbox ends", () =>
-    service((provider) =>
-      Effect.gen(function* () {
-        const { digest } = yield* Effect.promise(() => add("1.0.0"));
-        const spec = specWith("no-such-program");
-        expect(yield* provider.installed(spec.runtime)).toBe(digest);
-        yield* provider.create(spec);
-        const place = "/opt/platform/runtimes/one/1.0.0";
-        expect(JSON.parse(launched.at(-1) ?? "")).toMatchObject({
-          agentCommand: ["/opt/platform/lib/node", `${place}/own/node_modules/one/one`],
-          runtimeVariables: { ONE: `${place}/own/node_modules` },
-        });
-        const pod = cluster?.server.store.find("pods", podName(spec.id)) ?? {};
-        const { image } = pod.spec?.initContainers?.find(({ name }) => name === "runtime") ?? {};
-        expect(image).toMatch(new RegExp(`^${registry.host}/${REPOSITORY}@sha256:[0-9a-f]{64}$`));
-        expect(podFaults(pod)).toEqual([]);
-        const run = (script: string) =>
-          ask(spec.id, "/run", { as: "agent", argv: ["/bin/sh", "-c", script] });
-        expect(yield* run(`${place}/own/node_modules/one/one`)).toContain("1.0.0");
-        expect(yield* run(`touch ${place}/new 2>&1`)).toContain("Read-only file system");
-        yield* Effect.promise(() => add("2.0.0"));
-        // A repeated start, as after a restart of the service, finds the Pod with the former version.
-        yield* provider.create(spec);
-        expect(launched.at(-1)).toContain(place);
-        yield* provider.destroy(spec.id);
-      }),
-    ));
-
-  it("need a registry, which is said at a session's start", () =>
-    service(
-      (provider) =>
+    it("are missing until one is added, which a session is told at its start", () =>
+      service((provider) =>
         Effect.gen(function* () {
-          expect(yield* failure(provider.create(specWith("true")))).toContain(
-            "the runtime one is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY",
+          const spec = specWith("no-such-program");
+          expect(yield* provider.installed(spec.runtime)).toBe(null);
+          expect(yield* failure(provider.create(spec))).toBe(
+            "this node has no runtime one. An operator adds it there with `platform runtimes add one@VERSION`, or the project's environment brings no-such-program",
           );
+          yield* provider.destroy(spec.id);
+          // The program of the image starts as before.
+          const own = specWith("true");
+          yield* provider.create(own);
+          expect(JSON.parse(launched.at(-1) ?? "")).toMatchObject({ agentCommand: ["true"] });
+          yield* provider.destroy(own.id);
         }),
-      { images: undefined } as unknown as Partial<KubernetesOptions>,
-    ));
-});
+      ));
+
+    it("are pulled by digest, seen read-only at the place of their version, and kept until the sandbox ends", () =>
+      service((provider) =>
+        Effect.gen(function* () {
+          const { digest } = yield* Effect.promise(() => add("1.0.0"));
+          const spec = specWith("no-such-program");
+          expect(yield* provider.installed(spec.runtime)).toBe(digest);
+          yield* provider.create(spec);
+          const place = "/opt/platform/runtimes/one/1.0.0";
+          expect(JSON.parse(launched.at(-1) ?? "")).toMatchObject({
+            agentCommand: ["/opt/platform/lib/node", `${place}/own/node_modules/one/one`],
+            runtimeVariables: { ONE: `${place}/own/node_modules` },
+          });
+          const pod = cluster?.server.store.find("pods", podName(spec.id)) ?? {};
+          const { image } = pod.spec?.initContainers?.find(({ name }) => name === "runtime") ?? {};
+          expect(image).toMatch(new RegExp(`^${registry.host}/${REPOSITORY}@sha256:[0-9a-f]{64}$`));
+          expect(podFaults(pod)).toEqual([]);
+          const run = (script: string) =>
+            ask(spec.id, "/run", { as: "agent", argv: ["/bin/sh", "-c", script] });
+          expect(yield* run(`${place}/own/node_modules/one/one`)).toContain("1.0.0");
+          expect(yield* run(`touch ${place}/new 2>&1`)).toContain("Read-only file system");
+          yield* Effect.promise(() => add("2.0.0"));
+          // A repeated start, as after a restart of the service, finds the Pod with the former version.
+          yield* provider.create(spec);
+          expect(launched.at(-1)).toContain(place);
+          yield* provider.destroy(spec.id);
+        }),
+      ));
+
+    it("need a registry, which is said at a session's start", () =>
+      service(
+        (provider) =>
+          Effect.gen(function* () {
+            expect(yield* failure(provider.create(specWith("true")))).toContain(
+              "the runtime one is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY",
+            );
+          }),
+        { images: undefined } as unknown as Partial<KubernetesOptions>,
+      ));
+  },
+);
 
 /** The environments of PID 1 and of the daemon of a Pod. */
 const daemonsOf = (pod: string): readonly string[] =>

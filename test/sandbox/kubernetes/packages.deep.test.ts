@@ -7,7 +7,7 @@ import { kubernetesProvider } from "../../../src/sandbox/kubernetes/provider.ts"
 import { type SandboxError, SandboxProvider } from "../../../src/sandbox/port.ts";
 import { specOf } from "../../conformance/sandbox.ts";
 import { freePort } from "../../support/machine/free-port.ts";
-import { sandboxesStartHere } from "../../support/requirements.ts";
+import { lacksCluster } from "../../support/requirements.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";
 import { PackageRegistry } from "../../support/servers/package-registry.ts";
 import { TestCluster, ask } from "./subject.ts";
@@ -16,13 +16,7 @@ import { TestCluster, ask } from "./subject.ts";
 const HOST = "127.0.0.2";
 const TARBALL = "/alpha/-/alpha-1.0.0.tgz";
 
-const lacks = !sandboxesStartHere
-  ? "(needs bubblewrap)"
-  : process.geteuid?.() === 0
-    ? null
-    : "(needs root, as a node does)";
-
-describe.skipIf(lacks !== null)(`a sandbox in a cluster ${lacks ?? ""}`, () => {
+describe.skipIf(lacksCluster !== null)(`a sandbox in a cluster ${lacksCluster ?? ""}`, () => {
   const opened: { cluster?: TestCluster; registry?: PackageRegistry } = {};
   afterAll(async () => {
     await opened.cluster?.close();

@@ -9,6 +9,7 @@ import { createServer as createHttpServer, type ServerResponse } from "node:http
 import { createServer } from "node:net";
 import path from "node:path";
 import { text as readText } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 import type { ItemDraft } from "../../../daemon/adapters/adapter.ts";
 import { ConversationFeed, REPORT_EVERY_MS } from "../../../daemon/conversation/feed.ts";
 import { LogRing } from "../../../daemon/logs/log-ring.ts";
@@ -63,11 +64,6 @@ const sandboxOf = (sessionId: string): Sandbox => {
   if (sandbox === undefined) throw new Error(`session ${sessionId} has no daemon here`);
   return sandbox;
 };
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 
 /** Writes so many tokens in this rhythm. Tokens that are late come at once, and carry the instant at which they come. */
 const inRhythm = async (

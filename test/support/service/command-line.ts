@@ -2,6 +2,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough } from "node:stream";
@@ -48,6 +50,13 @@ export const runHere = async (
   });
   return { code, stdout: streams.stdout, stderr: streams.stderr };
 };
+
+/** The environment of commands for a server of the test's own. */
+export const serverEnvironment = (server: Server, project: string) => ({
+  PLATFORM_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+  PLATFORM_CLI_TOKEN: `platform_pat_${"a".repeat(43)}`,
+  PLATFORM_PROJECT_ID: project,
+});
 
 export class CommandLine {
   readonly directory: string;

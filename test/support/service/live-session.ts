@@ -82,6 +82,12 @@ export class LiveSession {
     return this.life.call(method, `${this.path}/${below}`, body);
   }
 
+  /** The names of the files that the branch changes, in order. */
+  async filesChanged(): Promise<readonly unknown[]> {
+    const { files_changed: files } = await this.call("GET", "changes");
+    return (files as readonly Json[]).map((file) => file["path"]).toSorted();
+  }
+
   /** Makes the scripted model run a command in the agent's shell. Resolves when its turn is over. */
   async run(command: string): Promise<void> {
     const { id } = await this.call("POST", "runtime/session", { title: "asked for by a test" });

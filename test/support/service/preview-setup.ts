@@ -19,6 +19,7 @@ import { DaemonServer } from "../../../daemon/http/server.ts";
 import type { Environment } from "../../../src/settings/config.ts";
 import { expectStatus, fields, makeProject, runSession, sandboxEnvironment } from "./requests.ts";
 import { startTestService, type TestService } from "./service.ts";
+import { WEBSOCKET } from "./raw-http.ts";
 
 /** A request as received by the app behind the port. */
 export interface Heard {
@@ -72,13 +73,6 @@ export interface PreviewWorld {
   readonly killDaemon: () => void;
   readonly close: () => Promise<void>;
 }
-
-const WEBSOCKET = {
-  connection: "Upgrade",
-  upgrade: "websocket",
-  "sec-websocket-version": "13",
-  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-};
 
 /** The app: records its requests, answers with the URL, sets the given cookies, and echoes upgraded connections. */
 const startApp = async () => {

@@ -1,4 +1,6 @@
 /** Bytes on a bare connection, for requests that no HTTP client would send. */
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 
 /** Writes the bytes and reads until the other side closes. @returns all received bytes, as latin1 text. */
@@ -37,4 +39,22 @@ export const parseAnswer = (text: string): RawAnswer => {
     headers: byName,
     body: rest.join("\r\n\r\n").slice(0, length),
   };
+};
+
+/** Opens the address of a preview in a browser. @returns the lines of its requests */
+export const visitPreview = async (address: string, port: number): Promise<readonly string[]> => {
+  const { host, pathname, search } = new URL(address);
+  const path = `${pathname}${search}`;
+  const opening = request({ host: "127.0.0.1", port, path, headers: { host } }).end();
+  const [opened] = (await once(opening, "response")) as [IncomingMessage];
+  opened.resume();
+  return [`Host: ${host}`, `Cookie: ${opened.headers["set-cookie"]?.[0]?.split(";")[0] ?? ""}`];
+};
+
+/** The headers of a WebSocket's handshake. */
+export const WEBSOCKET = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
