@@ -35,13 +35,17 @@ import {
   readTurns,
   type TurnSettings,
 } from "./model-config.ts";
-import { readSaving, type SavingSettings } from "./saving-config.ts";
 import { MINUTE } from "./setting.ts";
 import { type Environment, SettingReader } from "./setting-reader.ts";
 import { type NamesOf, type ProviderName, SETTINGS } from "./settings.ts";
 import { unknownSettings } from "./unknown-settings.ts";
 
-export interface Config extends TurnSettings, SavingSettings {
+export interface Config extends TurnSettings {
+  readonly saveTimeoutMs: number;
+  readonly saveEveryMs: number;
+  /** How much of this node's disk saved work may use. */
+  readonly savesProjectBytes: number;
+  readonly savesSessionBytes: number;
   readonly host: string;
   readonly port: number;
   /** `{base_url}` as senders and people see it. Null: from host and port. */
@@ -184,6 +188,13 @@ const environmentsOf = (read: Reader, located: (file: string | null) => string |
 const readIdle = (read: SettingReader): Pick<Config, "idleTimeoutMs" | "makeRoomAfterMs"> => ({
   idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
   makeRoomAfterMs: read.integer("PLATFORM_MAKE_ROOM_AFTER_MINUTES") * MINUTE || null,
+});
+
+const readSaving = (read: SettingReader) => ({
+  saveTimeoutMs: read.duration("PLATFORM_SAVE_TIMEOUT_MS"),
+  saveEveryMs: read.duration("PLATFORM_SAVE_EVERY_MS"),
+  savesProjectBytes: read.integer("PLATFORM_SAVES_PROJECT_BYTES"),
+  savesSessionBytes: read.integer("PLATFORM_SAVES_SESSION_BYTES"),
 });
 
 /**

@@ -12,7 +12,6 @@ import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { SANDBOX_LIMIT_SETTINGS } from "./sandbox-settings.ts";
 import { SAVE_SETTINGS } from "./save-settings.ts";
-import { TELEMETRY_SETTINGS } from "./telemetry-settings.ts";
 import { DAY, define, duration, HOUR, MINUTE, SECOND, type Setting } from "./setting.ts";
 import { TERMINAL_USERS } from "../domain/session/terminal.ts";
 import { DEFAULT_TIER_CAPS, TIERS } from "../domain/person/tier.ts";
@@ -397,7 +396,38 @@ export const SETTINGS = define({
     MINUTE,
     "A node that is silent for this long is dead, and the sessions whose sandboxes it had are `failed`. A node that starts again sooner keeps its sandboxes.",
   ),
-  ...TELEMETRY_SETTINGS,
+  PLATFORM_METRICS_PORT: {
+    group: "Monitoring",
+    kind: "integer",
+    fallback: null,
+    min: 0,
+    max: 65_535,
+    shown: "off",
+    about:
+      "Loopback port on which a Prometheus on this machine reads the [metrics](monitoring.md) of this node at `/metrics`, without a token.",
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    group: "Monitoring",
+    kind: "url",
+    fallback: null,
+    shown: "off",
+    about:
+      "The base address of a collector that takes OTLP over HTTP. [Traces](monitoring.md#traces) of sessions go to `/v1/traces` below it, as JSON.",
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    group: "Monitoring",
+    kind: "structured",
+    fallback: null,
+    expects: "`name=value` pairs, separated by commas, with percent escapes in values",
+    shown: "none",
+    about: "Headers of requests to the collector, for example its credential.",
+  },
+  OTEL_SERVICE_NAME: {
+    group: "Monitoring",
+    kind: "text",
+    fallback: "platform",
+    about: "The service's name in traces.",
+  },
 });
 
 type Names = keyof typeof SETTINGS;
