@@ -19,7 +19,6 @@ import { neededSignInMs } from "./domain/person/sign-in.ts";
 import { measured } from "./git/measured.ts";
 import { Measures } from "./telemetry/port.ts";
 import { byKind } from "./git/backends.ts";
-import { mirrorsIn } from "./git/mirror-directories.ts";
 import { openExternal, plainRemote } from "./git/upstream/external.ts";
 import { githubRepositories } from "./git/github/backend.ts";
 import { hostedBackend } from "./git/repository/hosted.ts";
@@ -53,7 +52,8 @@ import { RuntimeStore } from "./sandbox/runtimes/store.ts";
 import { simulatedDaemon } from "./sandbox/daemon-simulated.ts";
 import { dockerKind } from "./sandbox/docker/docker.ts";
 import { gvisorKind } from "./sandbox/gvisor/gvisor.ts";
-import { launchText, type LaunchOptions } from "./sandbox/kubernetes/launch.ts";
+import { launchText } from "./sandbox/kubernetes/launch.ts";
+import type { LaunchOptions } from "./sandbox/launch-settings.ts";
 import { type KubernetesOptions, kubernetesProvider } from "./sandbox/kubernetes/provider.ts";
 import { localKinds } from "./sandbox/local/local.ts";
 import { DEFAULT_LIMITS, type MachineOptions, type SandboxLimits } from "./sandbox/machine/options.ts";
@@ -86,6 +86,12 @@ import * as Client from "./store/postgres/connection/client.ts";
 import * as Embedded from "./store/postgres/embedded/embedded.ts";
 import { migrateIfFit } from "./store/postgres/examine.ts";
 import { postgresStore } from "./database.ts";
+
+/** Where a data directory has mirrors: of plain git servers, and of code hosts. */
+const mirrorsIn = (dataDir: string) => ({
+  mirrors: path.join(dataDir, "mirrors"),
+  codeHostMirrors: path.join(dataDir, "code-host-mirrors"),
+});
 
 /** The environment of one service. */
 export interface Place {

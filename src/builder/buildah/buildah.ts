@@ -7,7 +7,7 @@
  */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, writeFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import * as Effect from "effect/Effect";
@@ -35,9 +35,18 @@ import {
   openInstallation,
 } from "./installation.ts";
 import { firstBlockUid, type LayerStore, LayerStores } from "./layer-stores.ts";
-import { checkRequest } from "./request.ts";
 import { findBuildTools } from "./requirements.ts";
 import { BuildRun } from "./run.ts";
+
+/** A valid directory name that cannot lead elsewhere. */
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** @throws Error for a mistake of the caller */
+const checkRequest = async ({ id, layerStore, output }: BuildRequest): Promise<void> => {
+  if (!ID.test(id)) throw new Error("a build's id is a lower-case UUID");
+  if (layerStore === "") throw new Error("a build needs the key of its layer store");
+  if ((await readdir(output)).length > 0) throw new Error("the output of a build must be empty");
+};
 
 /** A build under way. */
 interface Running {
