@@ -7,7 +7,8 @@ import { poll } from "../../ground/poll.ts";
 import type { ChannelPlace } from "../remote/channel.ts";
 import { BARE_SPEC, type DoctorFinding, type SandboxSpec } from "../port.ts";
 import { BUNDLE_LIBRARY } from "../bundle/bundle.ts";
-import { type LaunchOptions, launchText } from "./launch.ts";
+import type { LaunchOptions } from "../launch-settings.ts";
+import { launchText } from "./launch.ts";
 import type { PodLimits } from "./pod.ts";
 import { KubernetesSandboxes, type SandboxesOptions } from "./sandboxes.ts";
 

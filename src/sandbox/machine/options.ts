@@ -1,7 +1,6 @@
 /** What the service says to the sandboxes of its machine. */
 import type { ModelDoor } from "../model-door.ts";
-import type { OperatorTurnLimits } from "../../domain/sandbox/launch.ts";
-import type { DefaultModels } from "../../domain/sandbox/model.ts";
+import type { LaunchOptions } from "../launch-settings.ts";
 import type { PackageSources } from "../../domain/environment/packages.ts";
 
 export interface SandboxLimits {
@@ -34,7 +33,7 @@ export const DEFAULT_LIMITS: SandboxLimits = {
   logBytesPerSecond: MIB,
 };
 
-export interface MachineOptions {
+export interface MachineOptions extends LaunchOptions {
   /** Images of sandboxes (images/store.ts). */
   readonly imagesDir: string;
   /** Agent runtimes that an operator has added (runtimes/store.ts). */
@@ -51,17 +50,9 @@ export interface MachineOptions {
   readonly daemonCodeCache: string | null;
   /** The `platform` command as one executable JavaScript file. */
   readonly commandLine: string;
-  /** Absent: the daemon's own. */
-  readonly turnLimits?: OperatorTurnLimits;
-  /** Default models by provider. Absent: those of domain/sandbox/model.ts. */
-  readonly models?: DefaultModels;
   /** Programs of the agent runtime, placed on the PATH under their own file names. */
   readonly agentBinaries: readonly string[];
   readonly limits: SandboxLimits;
-  /** Milliseconds without contact from the service after which a sandbox ends itself. */
-  readonly orphanMs: number;
-  /** How long a project's setup command may run, ms. */
-  readonly setupTimeoutMs: number;
   /** Answers calls to the account's own providers of models. Absent: nothing does. */
   readonly modelDoor?: ModelDoor;
   /** The origin of this service's listener, which platform.internal leads to. */

@@ -9,11 +9,11 @@
  */
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { launchedRuntime, type LaunchSettings, PROXY_VARIABLES } from "../../../domain/sandbox/launch.ts";
+import { type LaunchSettings, PROXY_VARIABLES } from "../../../domain/sandbox/launch.ts";
 import { type Program, startProgram } from "../../../starter/starter.ts";
 import { groupDirectories, joinGroups, makeGroups } from "../limits/cgroup.ts";
 import { bootContainer, type PlannedBoot, reportContainer } from "./container-boot.ts";
-import { launchPackages } from "../../packages/of-sandbox.ts";
+import { settingsOfSpec } from "../../launch-settings.ts";
 import type { Installation } from "../installation.ts";
 import type { LaunchRequest, LauncherStart, SandboxUsers } from "../isolation/isolation.ts";
 import { FILTER_FD, SIGNAL_FD } from "./launcher.ts";
@@ -56,31 +56,17 @@ export const launchSettings = (
   const { uidBase, packages } = record;
   return {
     prefix: installation.isolation.agentPrefix({ uidBase, image }),
-    ...launchedRuntime(spec.runtime, spec.agent),
-    ...(installation.options.turnLimits !== undefined && { turnLimits: installation.options.turnLimits }),
+    ...settingsOfSpec(installation.options, spec, packages),
     agentPath: agentPath(image, image?.path ?? null),
     ...((image !== null || spec.variables !== undefined) && {
       imageEnv: { ...image?.env, ...spec.variables },
     }),
-    ...(installation.options.models !== undefined && { models: installation.options.models }),
-    ...(spec.providers !== undefined && { providers: spec.providers }),
-    agentEnv: spec.secrets,
     commonEnv: {
       PATH: platformPath(image),
       HOME: SANDBOX_HOME,
       LANG: "C.UTF-8",
       ...PROXY_VARIABLES,
     },
-    ...launchPackages(packages),
-    ...(spec.wip !== null && { wip: spec.wip }),
-    ...(spec.wipLacks !== null && { wipLacks: spec.wipLacks }),
-    ...(spec.restore && { restore: true }),
-    ...(spec.recap !== null && { recap: spec.recap }),
-    ...(spec.sessionId === null && { standby: spec.id }),
-    ...(spec.hasConnectors && { hasConnectors: true }),
-    orphanMs: installation.options.orphanMs,
-    setupTimeoutMs: installation.options.setupTimeoutMs,
-    bootDeadlineMs: spec.bootDeadlineMs,
   };
 };
 
