@@ -375,4 +375,3 @@ const isPolicy = (value: unknown): value is Policy => POLICIES.some((policy) => 
 const isSessionKind = (value: unknown): value is SessionKind => SESSION_KINDS.some((kind) => kind === value);
 
 type Table = Readonly<Record<string, unknown>>;
-

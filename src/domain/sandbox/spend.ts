@@ -207,8 +207,7 @@ const REFUSAL = new RegExp(
 const DEPTH_MAX = 4;
 
 /** The JSON in a text that has other words around it. Undefined: the text has no JSON. */
-const jsonIn = (text: string): unknown =>
-  parseJson(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
+const jsonIn = (text: string): unknown => parseJson(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
 
 const textsOf = (value: unknown): readonly string[] => {
   if (typeof value === "string") return [value];

@@ -154,7 +154,6 @@ class EntryReader {
   }
 }
 
-
 const checkSlug: Check = (slug) =>
   isTriggerSlug(slug)
     ? null

@@ -138,7 +138,6 @@ const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => 
 /** Returns the error in a text, or null. */
 type Check = (text: string) => string | null;
 
-
 /** Takes fields out of an entry and collects their errors. */
 class FilterReader {
   readonly faults: FilterFault[] = [];
