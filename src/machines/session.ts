@@ -101,7 +101,7 @@ const wishedEnd = <State extends "stopped" | "failed">(target: State) => ({
 /** S7: after the stop, too. */
 const takeBack = { guard: "isNext" as const, actions: "forgetNext" as const };
 
-/** What may follow when the session has ended. */
+/** The events that may follow the end of a session. */
 const ENDED = {
   next: {
     "restart.requested": "A restart boots a new sandbox on the same branch, if a slot is free.",

@@ -13,7 +13,7 @@ const program = (name: string): string | undefined =>
 /** `local` sandboxes run on Linux with bubblewrap. The weaker form without it has its own tests. */
 export const sandboxesStartHere = process.platform === "linux" && program("bwrap") !== undefined;
 
-/** What a machine lacks for the Pods of the fake cluster, which are real processes. Null: nothing. */
+/** The need that this machine does not meet of the fake cluster, whose Pods are real processes. */
 export const lacksCluster = !sandboxesStartHere
   ? "(needs bubblewrap)"
   : process.geteuid?.() === 0

@@ -131,7 +131,7 @@ export const NO_ID = "00000000-0000-0000-0000-000000000000";
 interface SealedTable {
   readonly table: string;
   readonly owner: "project_id" | "account_id";
-  /** What stands before the id in the name under which a row is sealed. */
+  /** The beginning of the name under which a row is sealed. Its id follows. */
   readonly before: string;
 }
 
