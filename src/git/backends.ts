@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { GitBackend, GitError, type Repository } from "./port.ts";
+import { unknownRepository } from "./repository/repository-path.ts";
 import type { SmartHttp } from "./server/smart-http.ts";
 import type { RepositoryKind, Upstreams } from "./upstream/upstreams.ts";
 
@@ -22,12 +23,6 @@ const notKept = (kind: RepositoryKind): GitError =>
     message: `This service does not support repositories of the kind ${kind}.`,
   });
 
-const noProject = (): GitError =>
-  new GitError({
-    code: "unknown_repository",
-    message: "This service does not host a repository for the project.",
-  });
-
 /** Selects the backend by the project's kind. An unknown project has no repository. */
 export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositories => {
   const keeper = (kind: RepositoryKind): Effect.Effect<Repositories, GitError> => {
@@ -36,7 +31,7 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
   };
   const of = ({ projectId }: Repository): Effect.Effect<Repositories, GitError> =>
     Effect.flatMap(upstreams.kindOf(projectId), (kind) =>
-      kind === null ? Effect.fail(noProject()) : keeper(kind),
+      kind === null ? Effect.fail(unknownRepository()) : keeper(kind),
     );
   const at = <A>(
     repository: Repository,

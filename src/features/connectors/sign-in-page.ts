@@ -18,12 +18,11 @@ import { actingUnknown } from "../../http/callers/acting.ts";
 import { authenticator } from "../../http/callers/authorize.ts";
 import { Addresses } from "../../http/limits.ts";
 import { answered } from "../../http/pages/answer.ts";
-import { isSecure } from "../../http/pages/dashboard-sessions.ts";
+import { hostCookie, isSecure } from "../../http/pages/dashboard-sessions.ts";
 import { escaped } from "../../ground/html.ts";
 import { pagesWith } from "../../http/pages/look.ts";
 
 const NAME = "platform_connector";
-const cookieName = (publicUrl: string): string => (isSecure(publicUrl) ? `__Host-${NAME}` : NAME);
 
 /** The same for all connectors: people register it at their servers. */
 export const connectorRedirectUri = (publicUrl: string): string =>
@@ -38,7 +37,7 @@ const withBrowser = Effect.fnUntraced(function* (
   { secret, maxAgeMs }: { readonly secret: string; readonly maxAgeMs: number },
 ) {
   const { publicUrl } = yield* Addresses;
-  return HttpServerResponse.setCookieUnsafe(response, cookieName(publicUrl), secret, {
+  return HttpServerResponse.setCookieUnsafe(response, hostCookie(publicUrl, NAME), secret, {
     httpOnly: true,
     sameSite: "lax",
     secure: isSecure(publicUrl),
@@ -105,7 +104,7 @@ const callback = Effect.gen(function* () {
   const url = new URL(connectorRedirectUri(publicUrl));
   const start = request.url.indexOf("?");
   url.search = start < 0 ? "" : request.url.slice(start + 1);
-  const browser = request.cookies[cookieName(publicUrl)] ?? "";
+  const browser = request.cookies[hostCookie(publicUrl, NAME)] ?? "";
   const finished = yield* finishSignIn({ browser, callback: url });
   switch (finished.kind) {
     case "signed_in": {

@@ -77,7 +77,11 @@ export const issueCode = Effect.fnUntraced(function* (hash: string) {
 
 export const isSecure = (publicUrl: string): boolean => publicUrl.startsWith("https:");
 
-export const dashboardCookie = (publicUrl: string): string => (isSecure(publicUrl) ? `__Host-${NAME}` : NAME);
+/** The name of a cookie. Over TLS, no other host can set it. */
+export const hostCookie = (publicUrl: string, name: string): string =>
+  isSecure(publicUrl) ? `__Host-${name}` : name;
+
+export const dashboardCookie = (publicUrl: string): string => hostCookie(publicUrl, NAME);
 
 /** The secret in a request's cookie. Null if it has none that could be one, or several. */
 export const cookieIn = (header: string | undefined, publicUrl: string): string | null => {

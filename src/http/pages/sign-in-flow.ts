@@ -17,7 +17,7 @@ import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secre
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Addresses } from "../limits.ts";
-import { isSecure } from "./dashboard-sessions.ts";
+import { hostCookie, isSecure } from "./dashboard-sessions.ts";
 
 const FLOW_LIFE_MS = 10 * 60 * 1000;
 const NAME = "platform_sign_in";
@@ -44,15 +44,13 @@ const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Flow));
 /** No project has this id, so the key is the flow's own. */
 const placeOf = (provider: ProviderId) => ({ projectId: "sign-in", name: provider, version: 1 });
 
-const cookieName = (publicUrl: string): string => (isSecure(publicUrl) ? `__Host-${NAME}` : NAME);
-
 const setFlowCookie = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
   value: string,
   maxAgeSeconds: number,
 ) {
   const { publicUrl } = yield* Addresses;
-  return HttpServerResponse.setCookieUnsafe(response, cookieName(publicUrl), value, {
+  return HttpServerResponse.setCookieUnsafe(response, hostCookie(publicUrl, NAME), value, {
     httpOnly: true,
     sameSite: "lax",
     secure: isSecure(publicUrl),
@@ -81,7 +79,7 @@ export const withoutFlow = (response: HttpServerResponse.HttpServerResponse) =>
 export const browserFlow = Effect.fnUntraced(function* (provider: ProviderId) {
   const { cookies } = yield* HttpServerRequest.HttpServerRequest;
   const { publicUrl } = yield* Addresses;
-  const cookie = cookies[cookieName(publicUrl)] ?? "";
+  const cookie = cookies[hostCookie(publicUrl, NAME)] ?? "";
   if (cookie === "" || cookie.length > COOKIE_MAX) return null;
   const envelope = Buffer.from(cookie, "base64url");
   const opened = unsealSecret((yield* Keyring).secrets, placeOf(provider), envelope);
