@@ -366,7 +366,7 @@ module.exports = {
       name: "command-line-is-a-client",
       comment:
         "`platform` asks over HTTP and knows the API by its types alone. It runs in sandboxes, beside an agent: nothing of " +
-        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out, for what a session does and for an agent's tools, how a text grows, the names of sessions as hosts, and templates of triggers; of the ground, which word a mistyped one means.",
+        "the service's insides may get into its bundle. Of the domain it has how ids and tokens are spelt, words for what a save left out, for what a session does and for an agent's tools, how a text grows, the names of sessions as hosts, and templates of triggers; of the ground, which word a mistyped one means, and how JSON is read.",
       severity: "error",
       from: { path: CLIENT },
       to: {
@@ -374,7 +374,7 @@ module.exports = {
         pathNot: [
           CLIENT,
           "^src/domain/(counted|duration|ids|conversation/growing|conversation/tool-words|save/reasons|save/shown|session/activity-words|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
-          "^src/ground/nearest\\.ts$",
+          "^src/ground/(nearest|record)\\.ts$",
         ],
         dependencyTypesNot: ["type-only"],
       },
@@ -386,7 +386,7 @@ module.exports = {
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: [CLIENT, "^src/(http/api|domain|features/[^/]+/rules)/|^src/(api|ground/nearest)\\.ts$"],
+        pathNot: [CLIENT, "^src/(http/api|domain|features/[^/]+/rules)/|^src/(api|ground/nearest|ground/record)\\.ts$"],
       },
     },
     {

@@ -6,6 +6,7 @@
 import * as http from "node:http";
 import type { Answer, Request, Route } from "./contract.ts";
 import { EXIT, exitCode, Failure, type Details } from "./failure.ts";
+import { parseJson } from "../ground/record.ts";
 
 /** The service, and the caller's token. */
 export interface Connection {
@@ -118,14 +119,6 @@ const wholeText = async (answer: http.IncomingMessage, url: URL): Promise<string
   return Buffer.concat(chunks).toString("utf8");
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
 interface ErrorShape {
   readonly error: string;
   readonly code: string;
@@ -146,7 +139,7 @@ const stranger = (url: URL, answer: http.IncomingMessage): Failure => {
 };
 
 const refusal = (url: URL, answer: http.IncomingMessage, text: string): Failure => {
-  const body = parsed(text);
+  const body = parseJson(text);
   if (!isErrorShape(body)) return stranger(url, answer);
   const { error: message, code, details } = body;
   return new Failure(exitCode(answer.statusCode ?? 0, code), code, { message, ...(details && { details }) });
@@ -181,7 +174,7 @@ export const sendForm = async (service: Service, path: string, form: Readonly<Re
   const url = new URL(service.apiUrl);
   const body = new URLSearchParams(form);
   const answer = await open({ ...service, token: null }, { method: "POST", path, body });
-  const value = parsed(await wholeText(answer, url));
+  const value = parseJson(await wholeText(answer, url));
   if (typeof value !== "object" || value === null) throw stranger(url, answer);
   return { status: answer.statusCode ?? 0, fields: value as Readonly<Record<string, unknown>> };
 };
@@ -206,14 +199,14 @@ export class Client {
     const { answer, text } = await this.#text({ method, path: target, body: payload });
     const isText = answer.headers["content-type"]?.startsWith("text/plain") ?? false;
     // A deletion has an empty answer.
-    const value = isText ? text : text === "" ? {} : parsed(text);
+    const value = isText ? text : text === "" ? {} : parseJson(text);
     if (value === undefined) throw stranger(new URL(this.#connection.apiUrl), answer);
     return { value: value as Answer<R>, text: isText ? JSON.stringify(text) : text === "" ? "{}" : text };
   }
 
   /** Sends a file to a path below `/v1`. */
   async upload(path: string, content: Uint8Array): Promise<unknown> {
-    return parsed((await this.#text({ method: "POST", path, body: content })).text);
+    return parseJson((await this.#text({ method: "POST", path, body: content })).text);
   }
 
   /** Reads a path below `/v1` whose answer is text. */

@@ -12,6 +12,7 @@ import * as path from "node:path";
 import { tokenKind } from "../domain/ids.ts";
 import type { Connection } from "./client.ts";
 import { EXIT, Failure } from "./failure.ts";
+import { parseJson } from "../ground/record.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -84,12 +85,8 @@ export const readLogin = (file: string): Login | null => {
     if (code === "ENOENT" || code === "ENOTDIR") return null;
     throw unreadable(file, `cannot be read (${code ?? "unknown"})`);
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw unreadable(file, "is not valid JSON");
-  }
+  const value = parseJson(text);
+  if (value === undefined) throw unreadable(file, "is not valid JSON");
   if (typeof value !== "object" || value === null) throw unreadable(file, "is not a JSON object");
   const [apiUrl, token]: unknown[] = [Reflect.get(value, "api_url"), Reflect.get(value, "token")];
   if (typeof apiUrl !== "string" || typeof token !== "string")

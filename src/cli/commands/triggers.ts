@@ -6,6 +6,7 @@ import { table, time, timeOrDash, visible, visibleLines } from "../terminal.ts";
 import { anyId, oneOf, segment } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 import { accountWhy, triggersWhy } from "./sessions/why.ts";
+import { parseJson } from "../../ground/record.ts";
 
 type Listing = Answer<"GET /v1/projects/:pid/triggers">;
 type Fire = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
@@ -109,11 +110,9 @@ const FORM = "application/x-www-form-urlencoded";
 /** A form's body is text. Any other is JSON. */
 const parsedBody = (text: string, contentType: string | undefined): unknown => {
   if (contentType?.startsWith(FORM) === true) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw usage("The file of --body-file is not valid JSON.");
-  }
+  const body = parseJson(text);
+  if (body === undefined) throw usage("The file of --body-file is not valid JSON.");
+  return body;
 };
 
 const OUTCOMES = {

@@ -6,6 +6,7 @@ import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";
 import { anyId, oneOf, sessionId } from "../../words.ts";
 import { attached } from "./attached.ts";
+import { parseJson } from "../../../ground/record.ts";
 
 type Message = Answer<"POST /v1/projects/:pid/sessions/:sid/messages">["message"];
 type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
@@ -99,12 +100,8 @@ const isAnswers = (value: unknown): value is readonly (readonly string[])[] =>
 
 /** The answers of a request with several questions, as JSON. */
 const answersOf = (text: string): readonly (readonly string[])[] => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isAnswers(value)) return value;
-  } catch {
-    // The sentence below says what it must be.
-  }
+  const value = parseJson(text);
+  if (isAnswers(value)) return value;
   throw usage('--answers must be a list of lists in JSON, such as [["Blue"], ["Large", "Small"]].');
 };
 
