@@ -386,7 +386,10 @@ module.exports = {
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: [CLIENT, "^src/(http/api|domain|features/[^/]+/rules)/|^src/(api|ground/nearest|ground/record)\\.ts$"],
+        pathNot: [
+          CLIENT,
+          "^src/(http/api|domain|features/[^/]+/rules)/|^src/(api|ground/nearest|ground/record)\\.ts$",
+        ],
       },
     },
     {
