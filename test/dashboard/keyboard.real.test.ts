@@ -213,16 +213,18 @@ describe.skipIf(!hasChromium)(title, () => {
   deepTest("says on every page that a person is waited for, in the title and on the icon", async () => {
     const { page, visit, fake } = await start(busy());
     await visit("#/queue");
-    await expect.poll(() => page.title()).toBe("(1) Queue · Platform");
+    await expect.poll(() => page.title()).toBe("(2) Queue · Platform");
     expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon-waiting.svg");
-    await page.getByRole("link", { name: "1 needs you" }).click();
+    await page.getByRole("link", { name: "2 need you" }).click();
     const asking = page.getByRole("region", { name: "Needs you" });
     await asking.getByText("greeter").first().waitFor();
     fake.world.sessions = fake.world.sessions.map((one, at) =>
       at === 0 ? { ...one, pending_approvals: 1 } : one,
     );
+    fake.emit("session.status");
     await asking.getByText("Asks for approval: ").waitFor();
-    fake.world.sessions = fake.world.sessions.slice(1);
+    fake.world.sessions = [];
+    fake.emit("session.status");
     await expect.poll(() => page.title()).toBe("Home · Platform");
     expect(await page.locator("link[rel=icon]").getAttribute("href")).toBe("icon.svg");
   });

@@ -114,9 +114,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit("#/queue");
     await page.getByRole("button", { name: "Cancel new-year at position 2" }).focus();
     fake.world.queue = [{ ...fake.world.queue[1], position: 1 }];
+    fake.emit("fire.fired");
     await page.getByRole("button", { name: "Cancel on-push at position 1" }).waitFor({ state: "detached" });
     expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Cancel new-year at position 1");
     fake.world.queue = [];
+    fake.emit("fire.fired");
     await page.getByText("The queue is empty.").waitFor();
   });
 
