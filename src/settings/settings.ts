@@ -147,7 +147,7 @@ export const SETTINGS = define({
     shown: "none",
     about:
       "Further [agent runtimes](runtimes.md) that projects may choose, whose programs you have added with `platform runtimes add`, or installed: " +
-      `${INSTALLABLE_NAMES.map((name) => `\`${name}\``).join(", ")}, separated by commas.`,
+      `${INSTALLABLE_NAMES.map((name) => `\`${name}\``).join(", ")}, or \`acp:ID\` for an agent of a registry, separated by commas.`,
   },
   PLATFORM_EGRESS_ALLOW: {
     group: "Sandboxes",

@@ -65,7 +65,7 @@ const MANIFEST = '[agents.token]\nruntime = "claude-code"\n\n[agents.file]\nrunt
 
 /** The program in the place of a runtime's package on this node. */
 const install = async (images: string, { name, packaged }: Runtime): Promise<void> => {
-  if (packaged === null) throw new Error(`${name} has no package`);
+  if (packaged === null || packaged === "entry") throw new Error(`${name} has no package`);
   const store = new RuntimeStore(path.join(images, "runtimes"));
   const draft = await store.openDraft();
   const root = path.join(draft, "root");

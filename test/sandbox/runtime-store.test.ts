@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { sandboxLayout, type OpenedImage, type Parts } from "../../src/sandbox/machine/boot/layout.ts";
 import { openRuntime } from "../../src/sandbox/machine/boot/runtime.ts";
 import { sandboxPaths } from "../../src/sandbox/machine/disk/run-directory.ts";
-import { RuntimeStore } from "../../src/sandbox/runtimes/store.ts";
+import { type RuntimeFacts, RuntimeStore } from "../../src/sandbox/runtimes/store.ts";
 import { PLAIN_RUNTIME } from "../support/machine/plain-runtime.ts";
 
 const PARTS: Parts = {
@@ -34,12 +34,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-const add = (version: string) =>
+const add = (version: string, more: Partial<RuntimeFacts> = {}) =>
   runtimes.add("one", async (draft) => {
     await mkdir(path.join(draft, "root"));
     await writeFile(path.join(draft, "root", "version"), version);
     const digest = `sha256:${version.slice(0, 1).repeat(64)}`;
-    return { digest, version, integrity: "sha512-x", packages: 1, bytes: 1 };
+    return { digest, version, integrity: "sha512-x", packages: 1, bytes: 1, ...more };
   });
 
 const launch = (program: string) => ({
@@ -87,6 +87,21 @@ it("is the program on the PATH inside where the node has none: our own, the mach
   await mkdir(path.join(image.root, "tools"), { recursive: true });
   await writeFile(path.join(image.root, "tools", "theirs"), "");
   expect((await open("theirs", image)).tree).toBeNull();
+});
+
+it("starts as the files of an entry of a registry say, and by no program of the name on the PATH", async () => {
+  const entry = { ...launch("sh"), packaged: { name: "one", start: null } };
+  const opened = () => openRuntime({ runtimes, parts: PARTS }, entry, null);
+  await expect(opened()).rejects.toThrow(
+    "this node has no runtime one. An operator adds it there with `platform runtimes add one --registry REGISTRY`",
+  );
+  await add("1.0.0", {
+    start: { command: ["{place}/own/bin/one", "acp"], variables: { ONE_NODE: "{node}" } },
+  });
+  expect((await opened()).launch).toMatchObject({
+    command: ["/opt/platform/runtimes/one/1.0.0/own/bin/one", "acp"],
+    variables: { OTHER: "kept", ONE_NODE: "/opt/platform/lib/node" },
+  });
 });
 
 it("refuses a sandbox by name where neither the node nor the sandbox has the program", async () => {

@@ -252,7 +252,10 @@ export const startOf = (
       ...(plan?.asks !== undefined && { planTitle: plan.asks }),
       ...(history !== null && { history: { runtime: name, files: history } }),
       ...(packaged !== null && {
-        packaged: { name, start: { command: packaged.command, variables: packaged.variables } },
+        packaged: {
+          name,
+          start: packaged === "entry" ? null : { command: packaged.command, variables: packaged.variables },
+        },
       }),
     },
     agent: hasTable

@@ -80,15 +80,18 @@ export interface RuntimeSubscription {
   readonly hosts: readonly string[];
 }
 
+/** What starts a runtime that was added to a node, with the holes of `installedAt`. */
+export interface AddedStart {
+  readonly command: readonly string[];
+  /** Further variables. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 /** A package of npm that has a runtime's program. */
-export interface RuntimePackage {
+export interface RuntimePackage extends AddedStart {
   readonly name: string;
   /** A further package that the program needs, without its optional parts: they bring the program a second time. Null: none. */
   readonly beside: { readonly name: string; readonly version: string } | null;
-  /** What starts it, with the holes of `installedAt`. */
-  readonly command: readonly string[];
-  /** Further variables, with the same holes. */
-  readonly variables: Readonly<Record<string, string>>;
 }
 
 /** How a runtime plans before it works. */
@@ -110,8 +113,11 @@ export interface Runtime {
   readonly adapter: AgentAdapter;
   /** The program and its arguments. Null: the agent's table names them. */
   readonly command: readonly string[] | null;
-  /** What an operator can add to the nodes (`platform runtimes add`). Null: nothing. */
-  readonly packaged: RuntimePackage | null;
+  /**
+   * What an operator can add to the nodes (`platform runtimes add`). `entry`: an entry of a registry, which says how it starts
+   * (registry.ts). Null: nothing.
+   */
+  readonly packaged: RuntimePackage | "entry" | null;
   /** Whether its program is one file, which the service puts into sandboxes. */
   readonly isOneFile: boolean;
   /** Whether a project may name the command. */

@@ -6,6 +6,7 @@ import { ACP } from "./acp.ts";
 import { CLAUDE_CODE } from "./claude-code.ts";
 import { CODEX } from "./codex.ts";
 import { GEMINI } from "./gemini.ts";
+import { isRuntimeName } from "./installed.ts";
 import { OPENCODE } from "./opencode.ts";
 import { PLAIN } from "./plain.ts";
 import type { Runtime, RuntimePackage, StartableRuntime } from "./runtime.ts";
@@ -17,20 +18,44 @@ const BROUGHT: readonly Runtime[] = [ACP, PLAIN];
 
 export const INSTALLABLE_NAMES: readonly string[] = INSTALLED.map(({ name }) => name);
 
+/** Stands before the id of an entry of a registry in PLATFORM_AGENT_RUNTIMES. So a misspelt name of ours is not taken for an id. */
+export const ENTRY_PREFIX = "acp:";
+
 /** What PLATFORM_AGENT_RUNTIMES may be, as it stands after "expected". */
-export const INSTALLABLE_EXPECTED = `some of ${INSTALLABLE_NAMES.join(", ")}, separated by commas`;
+export const INSTALLABLE_EXPECTED = `some of ${INSTALLABLE_NAMES.join(", ")}, and ${ENTRY_PREFIX}ID for entries of the Agent Client Protocol's registry, separated by commas`;
+
+/** The runtime of an entry of a registry: an agent of the protocol of which no more is known. */
+const entryRuntime = (id: string): StartableRuntime => ({
+  ...ACP,
+  name: id,
+  command: [id],
+  takesCommand: false,
+  packaged: "entry",
+});
+
+/** The id of an entry in PLATFORM_AGENT_RUNTIMES. Null: it is another name. */
+const entryId = (name: string): string | null =>
+  name.startsWith(ENTRY_PREFIX) ? name.slice(ENTRY_PREFIX.length) : null;
+
+/** Whether an id of a registry is the name of a record here, which knows the program better. */
+export const hasRecord = (id: string): boolean => [...INSTALLED, ...BROUGHT].some(({ name }) => name === id);
+
+const isInstallable = (name: string): boolean => {
+  const id = entryId(name);
+  return id === null ? INSTALLABLE_NAMES.includes(name) : isRuntimeName(id) && !hasRecord(id);
+};
 
 /** Reads PLATFORM_AGENT_RUNTIMES. @returns the names, or what is expected. */
 export const parseInstallable = (text: string): Result.Result<readonly string[], string> => {
   const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
-  return names.every((name) => INSTALLABLE_NAMES.includes(name))
-    ? Result.succeed(names)
-    : Result.fail(INSTALLABLE_EXPECTED);
+  return names.every(isInstallable) ? Result.succeed(names) : Result.fail(INSTALLABLE_EXPECTED);
 };
 
-/** What can be added to a node, by name. */
+/** The packages of npm that can be added to a node, by the names of their runtimes. */
 export const PACKAGED: ReadonlyMap<string, RuntimePackage> = new Map(
-  INSTALLED.flatMap(({ name, packaged }) => (packaged === null ? [] : [[name, packaged]])),
+  INSTALLED.flatMap(({ name, packaged }) =>
+    packaged === null || packaged === "entry" ? [] : [[name, packaged]],
+  ),
 );
 
 /** The record of each value of PLATFORM_AGENT_ADAPTER. */
@@ -59,6 +84,7 @@ export const offeredRuntimes = (
   installed: readonly string[],
 ): OfferedRuntimes => {
   const first = withCommand(BY_ADAPTER[own.adapter], own.command);
-  const others = [...INSTALLED.filter(({ name }) => installed.includes(name)), ...BROUGHT];
+  const entries = [...new Set(installed)].flatMap((name) => entryId(name) ?? []).map(entryRuntime);
+  const others = [...INSTALLED.filter(({ name }) => installed.includes(name)), ...entries, ...BROUGHT];
   return [first, ...others.filter(({ name }) => name !== first.name)];
 };

@@ -7,10 +7,10 @@
 import * as Schema from "effect/Schema";
 import {
   AGENT_ADAPTERS,
+  type AddedStart,
   type AgentAdapter,
   PERMISSIONS,
   type Permissions,
-  type RuntimePackage,
 } from "../runtimes/runtime.ts";
 import { PROVIDER_KINDS, PROVIDER_OWNERS } from "./account-provider.ts";
 import { History } from "../conversation/history.ts";
@@ -148,7 +148,8 @@ export interface LaunchRuntime {
   readonly packaged?: {
     /** The runtime's name. */
     readonly name: string;
-    readonly start: Pick<RuntimePackage, "command" | "variables">;
+    /** Null: only the files on the node say it, and no program on the PATH is the same one. */
+    readonly start: AddedStart | null;
   };
 }
 

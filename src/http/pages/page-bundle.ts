@@ -34,6 +34,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "conversation/growing.ts",
     "conversation/row-texts.ts",
     "conversation/tool-words.ts",
+    "trigger/cron-days.ts",
     "trigger/templates.ts",
     "trigger/placeholders.ts",
     "save/reasons.ts",

@@ -5,6 +5,7 @@
 import type { V1Container, V1Pod, V1Secret, V1Volume, V1VolumeMount } from "@kubernetes/client-node";
 import type { PackageSources } from "../../domain/environment/packages.ts";
 import { PACKAGE_PARTS } from "../../domain/runtimes/installed.ts";
+import type { AddedStart } from "../../domain/runtimes/runtime.ts";
 import { BUNDLE_TOOLS } from "../bundle/bundle.ts";
 import { placeInside } from "../runtimes/added.ts";
 import { type SandboxPackages, sandboxPackages } from "../packages/of-sandbox.ts";
@@ -25,7 +26,9 @@ export const LABELS = {
 export const EGRESS_ANNOTATION = "platform/egress";
 
 /** The version of the runtime that was brought into it (`PodRuntime`). */
-export const RUNTIME_ANNOTATION = "platform/runtime-version";
+const RUNTIME_ANNOTATION = "platform/runtime-version";
+/** What starts that runtime, if its files say it: JSON of `AddedStart`. */
+const RUNTIME_START_ANNOTATION = "platform/runtime-start";
 
 /** When the service was last there (heard.ts), in ISO 8601. */
 export const HEARD_ANNOTATION = "platform/heard-at";
@@ -86,6 +89,8 @@ export interface PodRuntime {
   readonly version: string;
   /** The reference of an image with its files at the root, by digest. */
   readonly image: string;
+  /** Absent: its record says what starts it. */
+  readonly start?: AddedStart;
 }
 
 interface Brought {
@@ -318,6 +323,13 @@ const volumesOf = (id: string, { diskBytes }: PodLimits): V1Volume[] => [
   { name: "key", secret: { secretName: podName(id), defaultMode: 0o444 } },
 ];
 
+/** The runtime that was brought into a Pod. Null: none. */
+export const broughtRuntime = ({ metadata }: V1Pod): Pick<PodRuntime, "version" | "start"> | null => {
+  const { [RUNTIME_ANNOTATION]: version, [RUNTIME_START_ANNOTATION]: start } = metadata?.annotations ?? {};
+  if (version === undefined) return null;
+  return { version, ...(start !== undefined && { start: JSON.parse(start) as AddedStart }) };
+};
+
 /** @param runtime null: its program is in the image, or in the bundle */
 export const newPod = (options: PodOptions, spec: SandboxSpec, runtime: PodRuntime | null = null): V1Pod => ({
   apiVersion: "v1",
@@ -340,6 +352,7 @@ export const newPod = (options: PodOptions, spec: SandboxSpec, runtime: PodRunti
         ...sandboxPackages(options.packageSources, spec),
       }),
       ...(runtime !== null && { [RUNTIME_ANNOTATION]: runtime.version }),
+      ...(runtime?.start !== undefined && { [RUNTIME_START_ANNOTATION]: JSON.stringify(runtime.start) }),
     },
   },
   spec: {

@@ -17,7 +17,7 @@ import { buildOfImageName } from "../../domain/environment/image.ts";
 import type { RegistryImages } from "../images/registry/images.ts";
 import type { EgressPolicy } from "../egress-policy.ts";
 import type { LaunchRuntime } from "../../domain/sandbox/launch.ts";
-import { lacksRuntime, placeInside, startedAt } from "../runtimes/added.ts";
+import { lacksRuntime, placeInside, startedAt, startOfAdded } from "../runtimes/added.ts";
 import type { RuntimeStore } from "../runtimes/store.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";
 import type { ModelDoor } from "../model-door.ts";
@@ -33,6 +33,7 @@ import type { Cluster } from "./cluster.ts";
 import { giveSigns, signNow } from "./heard.ts";
 import { pause } from "./pause.ts";
 import {
+  broughtRuntime,
   EGRESS_ANNOTATION,
   type EgressRecord,
   LABELS,
@@ -40,7 +41,6 @@ import {
   LINK_PORT,
   type PodOptions,
   type PodRuntime,
-  RUNTIME_ANNOTATION,
   SANDBOX_CONTAINER,
   egressText,
   podName,
@@ -184,15 +184,20 @@ export class KubernetesSandboxes {
   /** The agent runtime that the cluster brings into the Pod, pushed first. Null: the image or the bundle has its program. */
   async #runtimeOf({ runtime: { packaged } }: SandboxSpec): Promise<PodRuntime | null> {
     const { images, runtimes } = this.#options;
-    const name = packaged?.name ?? "";
-    const found = packaged === undefined ? null : ((await runtimes?.find(name)) ?? null);
-    if (found === null) return null;
+    if (packaged === undefined) return null;
+    const { name } = packaged;
+    const found = (await runtimes?.find(name)) ?? null;
+    if (found === null) {
+      if (packaged.start === null) throw lacksRuntime(packaged, "");
+      return null;
+    }
     if (images === undefined)
       throw new Error(
         `the runtime ${name} is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY. If images bring its program, remove it there with \`platform runtimes remove ${name}\``,
       );
     const image = await images.put({ ...found, env: {}, user: "", workdir: "" }).catch(notPushed);
-    return { name, version: found.version, image };
+    const { version, start } = found;
+    return { name, version, image, ...(start !== undefined && { start }) };
   }
 
   /** A quota that is used up is waited out: other sandboxes end. */
@@ -226,8 +231,8 @@ export class KubernetesSandboxes {
       entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
       obstacle = podObstacle(entry.pod);
       if (obstacle?.final === true) throw failureOf(obstacle);
-      if (lacksProgram(entry.pod))
-        throw lacksRuntime(spec.runtime.packaged?.name ?? "", spec.runtime.command[0] ?? "");
+      const { packaged, command } = spec.runtime;
+      if (packaged !== undefined && lacksProgram(entry.pod)) throw lacksRuntime(packaged, command[0] ?? "");
       const exit = podExit(entry.pod);
       if (exit !== null) throw new Error(`the sandbox ended at its start: ${exit.message}`);
       why = obstacle?.message ?? why;
@@ -397,12 +402,12 @@ export class KubernetesSandboxes {
 }
 
 /** The start of the runtime that a Pod has. */
-const runtimeIn = ({ metadata }: V1Pod, { runtime }: SandboxSpec): LaunchRuntime => {
-  const version = metadata?.annotations?.[RUNTIME_ANNOTATION];
+const runtimeIn = (pod: V1Pod, { runtime }: SandboxSpec): LaunchRuntime => {
+  const brought = broughtRuntime(pod);
   const { packaged } = runtime;
-  if (version === undefined || packaged === undefined) return runtime;
-  const place = placeInside(packaged.name, version);
-  return startedAt(runtime, { packaged, place, node: `${LIBRARY}/node` });
+  if (brought === null || packaged === undefined) return runtime;
+  const place = placeInside(packaged.name, brought.version);
+  return startedAt(runtime, { start: startOfAdded(packaged, brought), place, node: `${LIBRARY}/node` });
 };
 
 const linkPlace = ({ status }: V1Pod): ChannelPlace | null =>

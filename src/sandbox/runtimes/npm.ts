@@ -79,10 +79,57 @@ export const unpackPackage = async (
   });
 };
 
-/** One digest of all of them, in any order. */
-export const digestOf = (parts: Readonly<Record<string, readonly Unpacked[]>>): string => {
+const Manifest = Schema.fromJsonString(
+  Schema.Struct({
+    bin: Schema.optionalKey(Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.String)])),
+  }),
+);
+const decodeManifest = Schema.decodeUnknownSync(Manifest);
+
+/** A program that Node runs. Any other one runs by itself. */
+const OF_NODE = /^#!.*\bnode\b|\.[cm]?js$/;
+
+/**
+ * The command of a package as npm chooses it: the only one, or the one with the package's name.
+ *
+ * @param directory into which it was unpacked
+ * @param program the command's name. Null: npm's choice
+ * @returns the words that start it, with the holes of `installedAt`
+ * @throws Error if it has none, or several of which none has its name
+ */
+export const packageProgram = async (
+  directory: string,
+  { name, program }: { readonly name: string; readonly program: string | null },
+): Promise<readonly string[]> => {
+  const home = path.join(directory, "node_modules", name);
+  const { bin = {} } = decodeManifest(await readFile(path.join(home, "package.json"), "utf8"));
+  const own = name.slice(name.lastIndexOf("/") + 1);
+  const programs = typeof bin === "string" ? { [own]: bin } : bin;
+  const names = Object.keys(programs);
+  const file = programs[program ?? (names.length === 1 ? (names[0] ?? "") : own)];
+  if (file === undefined)
+    throw new Error(
+      program === null
+        ? `The package ${name} has no command of its name. It has: ${names.join(", ") || "none"}.`
+        : `The package ${name} has no command ${program}. It has: ${names.join(", ") || "none"}.`,
+    );
+  const place = path.posix.join(name, file);
+  if (!place.startsWith(`${name}/`))
+    throw new Error(`The command of ${name} is not one of its files: ${file}.`);
+  const text = await readFile(path.join(home, file)).catch(() => Buffer.alloc(0));
+  const [line = ""] = text.subarray(0, 200).toString("latin1").split("\n");
+  return OF_NODE.test(line) || OF_NODE.test(file) ? ["{node}", `{own}/${place}`] : [`{own}/${place}`];
+};
+
+/** One digest of all of them, in any order, and of further lines. */
+export const digestOf = (
+  parts: Readonly<Record<string, readonly Unpacked[]>>,
+  further: readonly string[] = [],
+): string => {
   const lines = Object.entries(parts).flatMap(([part, packages]) =>
     packages.map(({ place, version, integrity }) => [part, place, version, integrity].join(" ")),
   );
-  return `sha256:${createHash("sha256").update(lines.toSorted().join("\n")).digest("hex")}`;
+  return `sha256:${createHash("sha256")
+    .update([...lines.toSorted(), ...further].join("\n"))
+    .digest("hex")}`;
 };

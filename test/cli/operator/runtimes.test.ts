@@ -8,7 +8,7 @@ import { addRuntime, listRuntimes, removeRuntime } from "../../../src/cli/operat
 import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
 
 const { packaged } = GEMINI;
-if (packaged === null) throw new Error("gemini comes from npm");
+if (packaged === null || packaged === "entry") throw new Error("gemini comes from npm");
 
 let home: string;
 let environment: Readonly<Record<string, string>>;

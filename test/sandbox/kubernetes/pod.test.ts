@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { type PodOptions, newPod } from "../../../src/sandbox/kubernetes/pod.ts";
+import { broughtRuntime, type PodOptions, newPod } from "../../../src/sandbox/kubernetes/pod.ts";
 import { policyProblems } from "../../../src/sandbox/kubernetes/policies.ts";
 import { podObstacle } from "../../../src/sandbox/kubernetes/verdict.ts";
 import { secretMark } from "../../../src/sandbox/remote/keys.ts";
@@ -30,6 +30,17 @@ describe("a sandbox's Pod", () => {
       runtimeClassName: "gvisor",
       imagePullSecrets: [{ name: "one" }, { name: "two" }],
     });
+    expect(podFaults(pod)).toEqual([]);
+  });
+
+  it("knows the runtime that it was brought, and what starts it where only the files say that", () => {
+    const spec = specOf(randomUUID());
+    const runtime = { name: "one", version: "1.2.3", image: "images.test/one@sha256:1" };
+    const start = { command: ["{place}/own/one"], variables: { ONE: "1" } };
+    expect(broughtRuntime(newPod(OPTIONS, spec))).toBe(null);
+    expect(broughtRuntime(newPod(OPTIONS, spec, runtime))).toEqual({ version: "1.2.3" });
+    const pod = newPod(OPTIONS, spec, { ...runtime, start });
+    expect(broughtRuntime(pod)).toEqual({ version: "1.2.3", start });
     expect(podFaults(pod)).toEqual([]);
   });
 

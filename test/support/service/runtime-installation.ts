@@ -1,16 +1,21 @@
 /** A service that offers every agent runtime, with its real program, behind providers of the account that lead to a scripted model. */
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
+import { gzipSync } from "node:zlib";
 import * as Effect from "effect/Effect";
-import { addRuntime, listRuntimes } from "../../../src/cli/operator/runtimes/runtimes.ts";
+import { addEntry, addRuntime, listRuntimes } from "../../../src/cli/operator/runtimes/runtimes.ts";
 import { ACP } from "../../../src/domain/runtimes/acp.ts";
 import { CLAUDE_CODE } from "../../../src/domain/runtimes/claude-code.ts";
 import { CODEX } from "../../../src/domain/runtimes/codex.ts";
 import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
+import { machineName } from "../../../src/domain/runtimes/installed.ts";
 import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
 import type { Runtime } from "../../../src/domain/runtimes/runtime.ts";
-import { PACKAGED } from "../../../src/domain/runtimes/runtimes.ts";
+import { ENTRY_PREFIX, offeredRuntimes, PACKAGED } from "../../../src/domain/runtimes/runtimes.ts";
 import { gitOk } from "../../git/git-client.ts";
+import { sha256, tarOf } from "../machine/image-archives.ts";
 import { promptOf, type TalkingModel } from "../servers/talking-model.ts";
 import type { Installation, Life } from "./process-service.ts";
 
@@ -49,12 +54,32 @@ export const RUNTIME_ROWS: readonly RuntimeRow[] = [
   row("gemini", GEMINI, { provider: "gemini", version: "0.61.0" }),
 ];
 
-/** A program of our own that does the steps itself. */
+/** A program of our own that does the steps itself. It is added as an entry of a registry. */
 const OWN_PROGRAM = path.resolve(import.meta.dirname, "../programs/stepping-agent");
-export const OWN_ROW = row("ours", ACP, {
-  provider: null,
-  table: `command = ["node", "${path.basename(OWN_PROGRAM)}"]`,
-});
+const OWN_ID = path.basename(OWN_PROGRAM);
+const [, OWN_RECORD = ACP] = offeredRuntimes({ adapter: OPENCODE.adapter, command: [OPENCODE.name] }, [
+  `${ENTRY_PREFIX}${OWN_ID}`,
+]);
+export const OWN_ROW = row("ours", OWN_RECORD, { provider: null });
+
+/** Adds the program of our own by a registry and an archive on a server of this machine. */
+const addOwn = async (environment: Readonly<Record<string, string>>): Promise<void> => {
+  const archive = gzipSync(await tarOf([{ name: `bin/${OWN_ID}`, content: readFileSync(OWN_PROGRAM) }]));
+  const server = createServer(({ url, headers: { host } }, answer) => {
+    const target = {
+      archive: `http://${host}/archive`,
+      cmd: `./bin/${OWN_ID}`,
+      sha256: sha256(archive).slice("sha256:".length),
+    };
+    const binary = { [`linux-${machineName(process.arch)}`]: target };
+    const agents = [{ id: OWN_ID, version: "1.0.0", distribution: { binary } }];
+    answer.end(url === "/archive" ? archive : JSON.stringify({ agents }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}/registry.json`;
+  const wish = { id: OWN_ID, version: null, integrity: null, registry };
+  await Effect.runPromise(addEntry(environment, wish)).finally(() => server.close());
+};
 
 /** One command of the project in the place of each runtime that has such: `/greet`. */
 const COMMANDS = [
@@ -104,8 +129,9 @@ const addPackages = async (
 ): Promise<void> => {
   const present = await Effect.runPromise(listRuntimes(environment));
   for (const { record, version } of rows) {
-    const { name, packaged } = record;
-    if (packaged === null || version === null) continue;
+    const { name } = record;
+    const packaged = PACKAGED.get(name);
+    if (packaged === undefined || version === null) continue;
     const wish = { name, version, packaged, integrity: null };
     if (!present.some((one) => one.name === name && one.tree.version === version))
       // oxlint-disable-next-line no-await-in-loop -- npm is busy enough with one
@@ -151,18 +177,19 @@ export const startWithRuntimes = async (
     PLATFORM_IMAGES_DIR: CACHE,
     PLATFORM_LLM_TIERS: "[]",
     PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
-    PLATFORM_AGENT_RUNTIMES: [...PACKAGED.keys()].join(","),
+    PLATFORM_AGENT_RUNTIMES: [...PACKAGED.keys(), `${ENTRY_PREFIX}${OWN_ID}`].join(","),
     ...settings,
   });
-  await addPackages(rows, {
+  const environment = {
     PATH: process.env["PATH"] ?? "",
     PLATFORM_DATA_DIR: installation.dataDir,
     PLATFORM_IMAGES_DIR: CACHE,
-  });
+  };
+  await addPackages(rows, environment);
+  if (rows.includes(OWN_ROW)) await addOwn(environment);
   await addProviders(life, await model.start());
   const repository = await installation.repository(manifestOf(rows));
   writeFileSync(path.join(repository, "instructions.md"), "INSTRUCTIONS-OF-THE-TABLE\n");
-  cpSync(OWN_PROGRAM, path.join(repository, path.basename(OWN_PROGRAM)));
   writeFileSync(path.join(repository, "AGENTS.md"), "WORDS-OF-AGENTS-MD\n");
   for (const [file, text] of COMMANDS) {
     mkdirSync(path.dirname(path.join(repository, file)), { recursive: true });

@@ -2,47 +2,74 @@
 import { command, type Command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { megabytes, localTable as table, visible } from "../../terminal.ts";
+import type { InstalledRuntime } from "../../../sandbox/runtimes/store.ts";
 import { counted } from "../../../domain/counted.ts";
 
 const NOTES = `Run the command on the service's machine, as its user and with its settings. The service can keep running. With several nodes, run it
 on each of them. Name the runtime in PLATFORM_AGENT_RUNTIMES, so that projects may choose it.`;
 
-/** @throws Failure */
-const wished = async (text: string) => {
+/** The wish for a runtime that has a record. @throws Failure */
+const wishedPackage = async (text: string) => {
   const { parseNamedVersion } = await import("../../../domain/runtimes/installed.ts");
   const { PACKAGED } = await import("../../../domain/runtimes/runtimes.ts");
   const named = parseNamedVersion(text);
   const packaged = PACKAGED.get(named?.name ?? "");
   if (named === null || packaged === undefined)
     throw usage(
-      `${text} is no runtime that can be added. Give NAME@VERSION with an exact version. NAME is one of: ${[...PACKAGED.keys()].join(", ")}.`,
+      `${text} is no runtime that can be added. Give NAME@VERSION with an exact version. NAME is one of: ${[...PACKAGED.keys()].join(", ")}. For an agent of a registry, give --registry as well.`,
     );
   return { ...named, packaged };
 };
 
+/** What is added, of a registry. The version may be missing: a registry has one of each agent. @throws Failure */
+const wishedEntry = async (text: string) => {
+  const { isExactVersion, isRuntimeName } = await import("../../../domain/runtimes/installed.ts");
+  const [id = "", version = null, ...rest] = text.split("@");
+  if (!isRuntimeName(id) || (version !== null && !isExactVersion(version)) || rest.length > 0)
+    throw usage(`${text} is no agent of a registry. Give its id, or ID@VERSION with an exact version.`);
+  return { id, version };
+};
+
+const added = (name: string, { root: _root, start: _start, ...facts }: InstalledRuntime) => ({
+  json: JSON.stringify({ name, ...facts }),
+  text: visible(
+    `${name} ${facts.version} is ready: ${facts.digest}, ${counted(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
+  ),
+});
+
 const add = command({
   name: "runtimes add",
-  about: "Add an agent runtime to this machine, from npm",
+  about: "Add an agent runtime to this machine, from npm or a registry of agents",
   takes: ["NAME@VERSION"],
   options: {
-    integrity: { value: "SHA512", about: "Take the package only if npm has this checksum for it (sha512-…)" },
+    integrity: {
+      value: "CHECKSUM",
+      about:
+        "Take the package or archive only if it has this checksum (sha512-…, for an archive also sha256:…)",
+    },
+    registry: {
+      value: "REGISTRY",
+      about: "Take NAME from this registry of agents, a file or an https address",
+    },
   },
   notes: `NAME is a runtime of docs/operate/runtimes.md, and VERSION an exact version of its package. npm gets the package and all that it needs, and
 compares each with its checksum. No script of a package runs. Sandboxes that start afterwards see the files below /opt/platform/runtimes. Those
 that run keep the version that they have.
 
+With --registry, NAME is the id of an agent in a registry.json of the Agent Client Protocol, and VERSION may be missing. The agent comes from npm
+(npx), or from an archive whose checksum the registry or --integrity names. Offer it as acp:NAME in PLATFORM_AGENT_RUNTIMES.
+
 ${NOTES}`,
-  run: async ({ given, options: { integrity = null }, environment }) => {
-    const wish = await wished(given["NAME@VERSION"]);
+  run: async ({ given, options: { integrity = null, registry }, environment }) => {
+    const text = given["NAME@VERSION"];
     const { perform } = await import("../perform.ts");
-    const { addRuntime } = await import("./runtimes.ts");
-    const { root: _root, ...facts } = await perform(addRuntime(environment, { ...wish, integrity }));
-    return {
-      json: JSON.stringify({ name: wish.name, ...facts }),
-      text: visible(
-        `${wish.name} ${facts.version} is ready: ${facts.digest}, ${counted(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
-      ),
-    };
+    const { addEntry, addRuntime } = await import("./runtimes.ts");
+    if (registry === undefined) {
+      const wish = await wishedPackage(text);
+      return added(wish.name, await perform(addRuntime(environment, { ...wish, integrity })));
+    }
+    const wish = await wishedEntry(text);
+    return added(wish.id, await perform(addEntry(environment, { ...wish, integrity, registry })));
   },
 });
 

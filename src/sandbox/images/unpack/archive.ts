@@ -44,7 +44,7 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** A file without its compression. @param descriptor stays open */
-const uncompressed = (descriptor: number): Readable => {
+export const uncompressed = (descriptor: number): Readable => {
   const head = Buffer.alloc(4);
   readSync(descriptor, head, 0, head.length, 0);
   const stream = createReadStream("", { fd: descriptor, start: 0, autoClose: false, highWaterMark: 1 << 20 });

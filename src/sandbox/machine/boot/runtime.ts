@@ -2,7 +2,7 @@
 import { lstatSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { LaunchRuntime } from "../../../domain/sandbox/launch.ts";
-import { lacksRuntime, placeInside, startedAt } from "../../runtimes/added.ts";
+import { lacksRuntime, placeInside, startedAt, startOfAdded } from "../../runtimes/added.ts";
 import type { Installation } from "../installation.ts";
 import { type InsideTree, LIBRARY, type OpenedImage, SANDBOX_PATH } from "./layout.ts";
 
@@ -44,17 +44,17 @@ export const openRuntime = async (
 ): Promise<OpenedRuntime> => {
   const { packaged } = launch;
   if (packaged === undefined) return { launch, tree: null };
-  const { name } = packaged;
+  const { name, start } = packaged;
   const found = await installation.runtimes.find(name);
   if (found === null) {
     const [program = ""] = launch.command;
-    if (isInside(program, installation, image)) return { launch, tree: null };
-    throw lacksRuntime(name, program);
+    if (start !== null && isInside(program, installation, image)) return { launch, tree: null };
+    throw lacksRuntime(packaged, program);
   }
   await installation.runtimes.hold(found);
   const place = placeInside(name, found.version);
   return {
-    launch: startedAt(launch, { packaged, place, node: `${LIBRARY}/node` }),
+    launch: startedAt(launch, { start: startOfAdded(packaged, found), place, node: `${LIBRARY}/node` }),
     tree: { source: found.root, place, digest: found.digest },
   };
 };

@@ -1,0 +1,220 @@
+/** `platform runtimes add --registry`, with a registry and its archives on a server of this machine. */
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import { execFileSync } from "node:child_process";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import * as Effect from "effect/Effect";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { addEntry, listRuntimes } from "../../../src/cli/operator/runtimes/runtimes.ts";
+import { machineName } from "../../../src/domain/runtimes/installed.ts";
+import { sha256, tarOf, type TarEntry } from "../../support/machine/image-archives.ts";
+
+const MACHINE = `linux-${machineName(process.arch)}`;
+const PROGRAM: TarEntry = { name: "heron/bin/heron", content: "#!/bin/sh\necho heron\n" };
+
+/** What the server has, by path. */
+const files = new Map<string, Buffer>();
+const server = createServer(({ url = "" }, answer) => {
+  if (url === "/moved") return answer.writeHead(302, { location: "/heron" }).end();
+  const file = files.get(url);
+  return file === undefined ? answer.writeHead(404).end() : answer.end(file);
+});
+let origin = "";
+let home: string;
+let environment: Readonly<Record<string, string>>;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  home = mkdtempSync(path.join(tmpdir(), "runtime-entries-"));
+  // Sandboxes of a root service have users of their own.
+  chmodSync(home, 0o755);
+  writeFileSync(path.join(home, "installation-id"), "11111111-1111-4111-8111-111111111111");
+  environment = {
+    PLATFORM_DATA_DIR: home,
+    PLATFORM_IMAGES_DIR: path.join(home, "images"),
+    PATH: `${home}:${process.env["PATH"] ?? ""}`,
+  };
+  files.clear();
+});
+afterEach(() => rmSync(home, { recursive: true }));
+
+/** Puts a registry with one agent on the server. */
+const offer = (distribution: object): void => {
+  const registry = { agents: [{ id: "heron", version: "1.2.3", distribution }] };
+  files.set("/registry.json", Buffer.from(JSON.stringify(registry)));
+};
+
+/** Puts an archive on the server, and a registry that names it. */
+const offerArchive = (archive: Buffer, more: object = {}): void => {
+  files.set("/heron", archive);
+  const sum = sha256(archive).slice("sha256:".length);
+  const target = { archive: `${origin}/heron`, cmd: "./heron/bin/heron", sha256: sum, ...more };
+  offer({ binary: { [MACHINE]: target } });
+};
+
+const add = (wish: { readonly integrity?: string; readonly registry?: string } = {}) => {
+  const { integrity = null, registry = `${origin}/registry.json` } = wish;
+  return Effect.runPromise(addEntry(environment, { id: "heron", version: null, integrity, registry }));
+};
+const listed = async () => (await Effect.runPromise(listRuntimes(environment))).map(({ name }) => name);
+
+/** Nothing was added, and no draft is left. */
+const refuses = async (adding: Promise<unknown>, why: string | RegExp): Promise<void> => {
+  await expect(adding).rejects.toThrow(why);
+  expect(await listed()).toEqual([]);
+  const left = readdirSync(path.join(home, "images/runtimes"));
+  expect(left.filter((one) => one !== "names")).toEqual([]);
+};
+
+it("adds an archive by its checksum, with what starts its program", async () => {
+  const links: TarEntry[] = [{ name: "heron/lib/one", type: "symlink", linkname: "../bin/heron" }];
+  offerArchive(gzipSync(await tarOf([PROGRAM, ...links])), {
+    archive: `${origin}/moved`,
+    args: ["acp"],
+    env: { HERON_QUIET: "1" },
+  });
+  const { root, start, version, packages, integrity } = await add();
+  expect({ start, version, packages }).toEqual({
+    start: { command: ["{place}/own/heron/bin/heron", "acp"], variables: { HERON_QUIET: "1" } },
+    version: "1.2.3",
+    packages: 1,
+  });
+  expect(integrity).toMatch(/^sha512-/);
+  expect(execFileSync(path.join(root, "own/heron/lib/one"), { encoding: "utf8" })).toBe("heron\n");
+  expect(await listed()).toEqual(["heron"]);
+});
+
+it("takes a registry in a file, an archive of bzip2, and a program that is no archive", async () => {
+  const registry = path.join(home, "registry.json");
+  writeFileSync(path.join(home, "heron.tar"), await tarOf([PROGRAM]));
+  execFileSync("bzip2", [path.join(home, "heron.tar")]);
+  for (const archive of [readFileSync(path.join(home, "heron.tar.bz2")), Buffer.from("#!/bin/sh\n")]) {
+    files.set("/heron", archive);
+    offerArchive(archive, { cmd: archive.length < 20 ? "heron" : "./heron/bin/heron" });
+    writeFileSync(registry, files.get("/registry.json") ?? "");
+    // The operator has named no host, and the archive is on a private one.
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    await expect(add({ registry })).rejects.toThrow(
+      /127\.0\.0\.1 is not reached, because its URL is not https/,
+    );
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    const { root, start } = await add();
+    const program = start?.command[0]?.replace("{place}", root) ?? "";
+    expect(statSync(program).mode & 0o777).toBe(0o755);
+  }
+});
+
+it("has another digest if the archive or its start differ", async () => {
+  const archive = gzipSync(await tarOf([PROGRAM]));
+  const digests = new Set<string>();
+  for (const more of [{}, { args: ["acp"] }, {}]) {
+    offerArchive(archive, more);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    digests.add((await add()).digest);
+  }
+  expect(digests.size).toBe(2);
+});
+
+it("takes no archive with another checksum than the registry's, or than the operator's", async () => {
+  const archive = gzipSync(await tarOf([PROGRAM]));
+  const other = `sha256:${"a".repeat(64)}`;
+  offerArchive(archive, { sha256: "a".repeat(64) });
+  await refuses(add(), `/heron has the checksum ${sha256(archive)} (sha512-`);
+  offerArchive(archive);
+  await refuses(add({ integrity: other }), `, not ${other}.`);
+});
+
+it("takes no archive without a checksum, unless the operator gives it", async () => {
+  const archive = gzipSync(await tarOf([PROGRAM]));
+  offerArchive(archive, { sha256: undefined });
+  await refuses(add(), `The registry names no checksum of ${origin}/heron, so it is not taken.`);
+  await add({ integrity: sha256(archive) });
+  expect(await listed()).toEqual(["heron"]);
+});
+
+const link = (linkname: string, name = "heron/link"): TarEntry => ({ name, type: "symlink", linkname });
+it.each<[string, string, readonly TarEntry[]]>([
+  ["a path above", 'leads out of it: "heron/../../x"', [{ name: "heron/../../x", content: "" }]],
+  ["a path of the machine", 'leads out of it: "/etc/x"', [{ name: "/etc/x", content: "" }]],
+  ["a link above", "link that leads out of it", [link("../../x")]],
+  ["a link to the machine", "link that leads out of it", [link("/etc/passwd")]],
+  ["a link over a link", "link that leads out of it", [link("..", "heron/a"), link("a/../../..", "heron/b")]],
+  ["a link below a link", 'two files of one path: "a"', [link(".", "a"), link("bin", "a/heron/b")]],
+  ["a hard link above", "leads out of it", [{ name: "x", type: "link", linkname: "../x" }]],
+])("takes no archive with %s", async (_, why, entries) => {
+  offerArchive(gzipSync(await tarOf([PROGRAM, ...entries])));
+  await refuses(add(), why);
+  expect(existsSync(path.join(home, "images/x"))).toBe(false);
+});
+
+it("says what it cannot unpack or find", async () => {
+  offerArchive(Buffer.from("PK\u0003\u0004rest"));
+  await refuses(add(), "cannot be unpacked: the archive is a .zip");
+  offerArchive(gzipSync(await tarOf([{ name: "other", content: "" }])));
+  await refuses(add(), "lack own/heron/bin/heron");
+  offerArchive(Buffer.from(""), { archive: `${origin}/gone` });
+  await refuses(add(), `${origin}/gone answers with the status 404.`);
+  offer({ binary: { "darwin-aarch64": { archive: `${origin}/heron`, cmd: "heron" } } });
+  await refuses(
+    add(),
+    `${origin}/registry.json: heron 1.2.3 cannot be added. It is for other machines: darwin-aarch64.`,
+  );
+});
+
+/** Puts an npm on the PATH that writes a package with these commands. */
+const npm = (bin: object): void => {
+  const lock = { packages: { "node_modules/@birds/heron": { version: "1.2.3", integrity: "sha512-a" } } };
+  writeFileSync(
+    path.join(home, "npm"),
+    `#!/bin/sh
+mkdir -p node_modules/@birds/heron/bin
+printf '#!/usr/bin/env node\\n' > node_modules/@birds/heron/bin/main
+printf '#!/bin/sh\\n' > node_modules/@birds/heron/bin/other
+cat > node_modules/.package-lock.json <<'END'
+${JSON.stringify(lock)}
+END
+cat > node_modules/@birds/heron/package.json <<'END'
+${JSON.stringify({ bin })}
+END
+`,
+    { mode: 0o755 },
+  );
+};
+
+it("starts the command of a package that npm would choose, by the platform's own Node", async () => {
+  const distribution = (more: object) =>
+    offer({ npx: { package: "@birds/heron@1.2.3", args: ["--acp"], ...more } });
+  distribution({ env: { HERON_QUIET: "1" } });
+  npm({ heron: "./bin/main", other: "bin/other" });
+  expect((await add({ integrity: "sha512-a" })).start).toEqual({
+    command: ["{node}", "{own}/@birds/heron/bin/main", "--acp"],
+    variables: { HERON_QUIET: "1" },
+  });
+  distribution({ cmd: "other" });
+  expect((await add()).start?.command).toEqual(["{own}/@birds/heron/bin/other", "--acp"]);
+});
+
+it("takes no package with another checksum, or without a command that is meant", async () => {
+  offer({ npx: { package: "@birds/heron@1.2.3" } });
+  npm({ heron: "bin/main" });
+  await refuses(add({ integrity: "sha512-b" }), "has the checksum sha512-a, not sha512-b");
+  npm({ one: "bin/main", two: "bin/other" });
+  await refuses(add(), "has no command of its name. It has: one, two.");
+  npm({ heron: "../../../outside" });
+  await refuses(add(), "is not one of its files");
+});
