@@ -196,21 +196,23 @@ END
   );
 };
 
+/** Puts a registry with a package of npm on the server. */
+const offerPackage = (more: object = {}): void =>
+  offer({ npx: { package: "@birds/heron@1.2.3", args: ["--acp"], ...more } });
+
 it("starts the command of a package that npm would choose, by the platform's own Node", async () => {
-  const distribution = (more: object) =>
-    offer({ npx: { package: "@birds/heron@1.2.3", args: ["--acp"], ...more } });
-  distribution({ env: { HERON_QUIET: "1" } });
+  offerPackage({ env: { HERON_QUIET: "1" } });
   npm({ heron: "./bin/main", other: "bin/other" });
   expect((await add({ integrity: "sha512-a" })).start).toEqual({
     command: ["{node}", "{own}/@birds/heron/bin/main", "--acp"],
     variables: { HERON_QUIET: "1" },
   });
-  distribution({ cmd: "other" });
+  offerPackage({ cmd: "other" });
   expect((await add()).start?.command).toEqual(["{own}/@birds/heron/bin/other", "--acp"]);
 });
 
 it("takes no package with another checksum, or without a command that is meant", async () => {
-  offer({ npx: { package: "@birds/heron@1.2.3" } });
+  offerPackage();
   npm({ heron: "bin/main" });
   await refuses(add({ integrity: "sha512-b" }), "has the checksum sha512-a, not sha512-b");
   npm({ one: "bin/main", two: "bin/other" });
