@@ -447,7 +447,7 @@ module.exports = {
         path: "^(src|daemon)/",
         pathNot: [
           "^src/starter/",
-          "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer|runtimes/npm)\\.ts$",
+          "^src/sandbox/(bundle/bundle|gvisor/runsc|images/import|images/registry/layer|runtimes/(npm|program-archive))\\.ts$",
           // The page is bundled in a process of its own, because the bundler takes much memory.
           "^src/http/pages/page-bundle\\.ts$",
           // A command runs to its end on a person's computer.

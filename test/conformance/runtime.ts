@@ -189,7 +189,7 @@ export const RUNTIME_CASES: readonly RuntimeCase[] = [
       await talk.over(id);
       const before = place.model.calls.length;
       // It looks from inside: under gVisor, its processes are not this kernel's. The look does not find itself.
-      const look = `grep -l '${WAITING_NUMBER.replace(".", "[.]")}' /proc/[0-9]*/cmdline; echo looked-$((40 + 2))`;
+      const look = `grep -l '${WAITING_NUMBER.replace(".", "[.]")}' /proc/[0-9]*/cmdline; printf looked-%s 42`;
       await talk.turn([{ run: look }, { say: "Still here." }]);
       const heard = since(place, before)
         .map(({ text }) => text)

@@ -33,7 +33,7 @@ const CACHED: CountedTokens = { input: 1000, cached: 400, output: 100 };
 /** 40 characters, which are estimated as ten tokens. */
 const TEXT = "x".repeat(40);
 const WRITTEN = 10;
-/** What a request asks for at most, and so what is reserved for its answer. */
+/** The most tokens that a request asks for. They are reserved for its answer. */
 const ROOM = 2000;
 
 /** A wire format. Its events name these tokens. */
@@ -260,7 +260,7 @@ class Caller {
     return Buffer.from(JSON.stringify({ model, ...this.#format.limit }));
   }
 
-  /** What the request is estimated to have: a token for four bytes. */
+  /** The estimate of the request: a token for four bytes. */
   prompt(model: Model): number {
     return Math.ceil(this.#body(model).length / 4);
   }
@@ -382,7 +382,7 @@ const SHAPES: readonly Shape[] = [
       held = Promise.withResolvers();
       const call = caller.call("held");
       await expect.poll(() => reached).toContain("held");
-      // The other node finds that nobody renews the call. Then the first one was not dead.
+      // The other node finds the call without a renewal. Then the first one was not dead.
       const lapse = Effect.gen(function* () {
         return yield* (yield* Spend).lapse((yield* Clock.currentTimeMillis) + RESERVED_MS + 1);
       });

@@ -2,7 +2,7 @@
  * An entry of a registry of agents, in the form of the Agent Client Protocol's own (`registry.json`): what `platform runtimes add` takes, or
  * why it cannot.
  *
- *  E1 What is taken has a checksum. An archive has that of its entry, or the operator gives one. npm has one for each package.
+ *  E1 Each file has a checksum. An archive has that of its entry, or the operator gives one. npm has one for each package.
  *  E2 An entry starts a program of its own files, and sets no variable that is the platform's.
  */
 import { posix } from "node:path";

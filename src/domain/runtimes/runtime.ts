@@ -80,7 +80,7 @@ export interface RuntimeSubscription {
   readonly hosts: readonly string[];
 }
 
-/** What starts a runtime that was added to a node, with the holes of `installedAt`. */
+/** The start of a runtime that was added to a node, with the holes of `installedAt`. */
 export interface AddedStart {
   readonly command: readonly string[];
   /** Further variables. */

@@ -16,7 +16,7 @@ export const startedAt = (
   return { ...launch, command, variables: { ...launch.variables, ...variables } };
 };
 
-/** What starts a runtime that a node has: its record says it, or its files do. @throws Error if neither does */
+/** The start of a runtime on its node. Its record says it, or its files do. @throws Error if neither does */
 export const startOfAdded = (
   { name, start }: LaunchRuntime["packaged"] & object,
   added: { readonly start?: AddedStart },

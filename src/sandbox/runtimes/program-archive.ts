@@ -28,6 +28,8 @@ import { findProgram } from "../machine/tools.ts";
 
 /** Usual programs have up to 500 MB. */
 const LIMITS = { bytes: 4 * 1024 ** 3, files: 200_000 };
+/** For the whole archive, in milliseconds. */
+const UNPACK_MS = 10 * 60_000;
 const MODE_MASK = 0o777;
 const HEAD_BYTES = 4;
 
@@ -52,7 +54,8 @@ const bunzipped = (file: string, path: string): Readable => {
   const bzip2 = findProgram("bzip2", path);
   if (bzip2 === null)
     throw new UnpackFailure("the archive is compressed with bzip2, which is not installed here");
-  return spawn(bzip2, ["-dc", "--", file], { stdio: ["ignore", "pipe", "ignore"] }).stdout;
+  const limits = { env: {}, timeout: UNPACK_MS, killSignal: "SIGKILL" } as const;
+  return spawn(bzip2, ["-dc", "--", file], { ...limits, stdio: ["ignore", "pipe", "ignore"] }).stdout;
 };
 
 interface Link {

@@ -24,7 +24,7 @@ import { sha256, tarOf, type TarEntry } from "../../support/machine/image-archiv
 const MACHINE = `linux-${machineName(process.arch)}`;
 const PROGRAM: TarEntry = { name: "heron/bin/heron", content: "#!/bin/sh\necho heron\n" };
 
-/** What the server has, by path. */
+/** The server's files, by path. */
 const files = new Map<string, Buffer>();
 const server = createServer(({ url = "" }, answer) => {
   if (url === "/moved") return answer.writeHead(302, { location: "/heron" }).end();

@@ -8,7 +8,7 @@ import { counted } from "../../../domain/counted.ts";
 const NOTES = `Run the command on the service's machine, as its user and with its settings. The service can keep running. With several nodes, run it
 on each of them. Name the runtime in PLATFORM_AGENT_RUNTIMES, so that projects may choose it.`;
 
-/** The wish for a runtime that has a record. @throws Failure */
+/** The package of a runtime that has a record. @throws Failure */
 const wishedPackage = async (text: string) => {
   const { parseNamedVersion } = await import("../../../domain/runtimes/installed.ts");
   const { PACKAGED } = await import("../../../domain/runtimes/runtimes.ts");
@@ -21,7 +21,7 @@ const wishedPackage = async (text: string) => {
   return { ...named, packaged };
 };
 
-/** What is added, of a registry. The version may be missing: a registry has one of each agent. @throws Failure */
+/** An agent of a registry. The version may be missing: a registry has one of each agent. @throws Failure */
 const wishedEntry = async (text: string) => {
   const { isExactVersion, isRuntimeName } = await import("../../../domain/runtimes/installed.ts");
   const [id = "", version = null, ...rest] = text.split("@");

@@ -101,7 +101,7 @@ interface Draft {
   readonly path: string;
 }
 
-/** What is known of files before their size is. */
+/** Facts of files whose size is not measured yet. */
 type Brought = Omit<RuntimeFacts, "bytes">;
 
 /**
