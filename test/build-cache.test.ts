@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout } from "node:timers/promises";
 import * as Schema from "effect/Schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { madeOnce, NotBuilt } from "../src/ground/build-cache.ts";
@@ -48,6 +49,21 @@ it.each([
   change();
   expect([...(await ask())]).toEqual([...VALUE]);
   expect(made).toBe(2);
+});
+
+it("is not kept if a file that it was made of changed meanwhile", async () => {
+  const source = path.join(root, "source");
+  const recipe = { file: path.join(root, "kept.json"), key: "key", schema: Schema.Uint8ArrayFromBase64 };
+  await madeOnce({
+    ...recipe,
+    make: async () => {
+      // Of the time of files, a system may know steps of ten milliseconds only.
+      await setTimeout(20);
+      writeFileSync(source, "two");
+      return { value: new Uint8Array([1]), inputs: [source] };
+    },
+  });
+  expect([...(await ask("kept.json"))]).toEqual([...VALUE]);
 });
 
 it.each([

@@ -13,8 +13,8 @@ import { sessionName } from "../projects/project.ts";
 const TYPING_MS = 150;
 /** How many of each kind are shown. */
 const SHOWN = 8;
-/** Triggers are searched in this many projects: the shown one, and the newest. */
-const TRIGGER_PROJECTS = 20;
+/** Projects, and with them their triggers, are searched up to this many: the newest. */
+const PROJECTS = 200;
 
 /** `go`: an address, or the action `!name`. `line`: the sentence of a message in which the words are. */
 type Entry = { label: string; kind: string; detail: string; go: string; line?: string | undefined };
@@ -71,25 +71,17 @@ const shownProject = (): string | undefined => /^#\/projects\/([0-9a-f-]{36})/.e
 
 /** Names of projects, by id, newest project first. */
 const readNames = async (): Promise<Map<string, string>> => {
-  const { projects } = await request("GET /v1/projects", { query: { limit: 200 } });
+  const { projects } = await request("GET /v1/projects", { query: { limit: PROJECTS } });
   return new Map(projects.map(({ id, name }) => [id, name]));
 };
 
-/** @returns triggers of the shown and of the newest projects */
-const readTriggers = async (names: Map<string, string>): Promise<Entry[]> => {
-  const shown = shownProject();
-  const searched = [...new Set([...(shown === undefined ? [] : [shown]), ...names.keys()])];
-  const listings = await Promise.all(
-    searched.slice(0, TRIGGER_PROJECTS).map(async (id) => ({
-      id,
-      listing: await request("GET /v1/projects/:pid/triggers", { params: { pid: id } }).catch(() => null),
-    })),
-  );
-  return listings.flatMap(({ id, listing }) =>
-    (listing?.triggers ?? []).map(({ slug, name }) => ({
+const readTriggers = async (): Promise<Entry[]> => {
+  const { projects } = await request("GET /v1/triggers", { query: { limit: PROJECTS } });
+  return projects.flatMap(({ id, name: project, triggers }) =>
+    triggers.map(({ slug, name }) => ({
       label: name,
       kind: "Trigger",
-      detail: `${slug} · ${names.get(id) ?? ""}`,
+      detail: `${slug} · ${project}`,
       go: projectLink(id, "/triggers"),
     })),
   );
@@ -210,8 +202,8 @@ class Palette {
       this.#names = await readNames();
       this.#places = placesOf(this.#names, []);
       void this.#search();
-      // Triggers take a request for each project. The rest does not wait for them.
-      const triggers = await readTriggers(this.#names);
+      // For these the service reads the manifest of each project. The rest does not wait for them.
+      const triggers = await readTriggers();
       this.#places = placesOf(this.#names, triggers);
       this.#show();
     } catch (error) {

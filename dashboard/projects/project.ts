@@ -1,5 +1,5 @@
 /** A project and its sessions: their addresses, their names, and what their states mean. It uses no document. */
-import { promptTitle } from "../../src/domain/session/title.ts";
+import { sessionTitle } from "../../src/domain/session/title.ts";
 import type { Project, Session } from "../wire.d.ts";
 
 export const repositoryName = ({ repository }: Pick<Project, "repository">): string => {
@@ -18,7 +18,7 @@ export const hasEnded = (status: string): boolean => ENDED.has(status);
 export const projectPath = (id: string): string => `/v1/projects/${encodeURIComponent(id)}`;
 
 export const sessionName = (session: Pick<Session, "name" | "trigger_slug" | "initial_prompt">): string =>
-  session.name ?? session.trigger_slug ?? promptTitle(session.initial_prompt ?? "") ?? "Session";
+  sessionTitle(session.name, session.trigger_slug, session.initial_prompt) ?? "Session";
 
 /** An agent's name, for readers. The one that a project has without naming it is just that. */
 export const agentWords = (name: string): string => (name === "default" ? "Agent" : name);

@@ -2,7 +2,8 @@
  * Keeps what is built from files of the clone (the page's minified files, the programs of sandboxes): by `npm run build`, or
  * by a start that finds newer files. That takes more than a second of CPU time.
  *
- *  B1 A kept result is used only if everything that it was made of is the same, by content.
+ *  B1 A kept result is used only if everything that it was made of is the same, by content. A result is not kept if one of its files
+ *     changed while it was made.
  *  B2 A damaged file is like none. Each file appears whole, also if two services write it.
  *     The files are named from the clone's root: a copy of a clone, with its cache, looks at its own files.
  *  B3 With a cache that cannot be read or written, the result is made anew. A read-only clone keeps nothing.
@@ -11,7 +12,7 @@
  * It lies in the clone, as Node's compile cache does (compile-cache.ts): who can write there can change the service itself.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import * as Schema from "effect/Schema";
@@ -59,6 +60,12 @@ const digestOf = async (inputs: readonly string[]): Promise<string> => {
   return digest(contents.map(digest).join());
 };
 
+/** By the time that no program sets. @param sinceMs in whole milliseconds, which have begun */
+const haveChanged = async (inputs: readonly string[], sinceMs: number): Promise<boolean> => {
+  const states = await Promise.all(inputs.map((input) => stat(input)));
+  return states.some(({ ctimeMs }) => ctimeMs >= sinceMs + 1);
+};
+
 /** The first line is the digest of the rest (B2). */
 const load = async <A>({ file, key, schema }: Recipe<A>): Promise<Made<A> | null> => {
   try {
@@ -77,9 +84,14 @@ const load = async <A>({ file, key, schema }: Recipe<A>): Promise<Made<A> | null
   }
 };
 
-const save = async <A>({ file, key, schema }: Recipe<A>, { value, inputs }: Made<A>): Promise<void> => {
+const save = async <A>(
+  { file, key, schema }: Recipe<A>,
+  { value, inputs }: Made<A>,
+  sinceMs: number,
+): Promise<void> => {
   const draft = `${file}.${randomUUID()}`;
   try {
+    if (await haveChanged(inputs, sinceMs)) return;
     const body = JSON.stringify({
       key,
       inputs: inputs.map((input) => path.relative(ROOT, input)),
@@ -119,7 +131,8 @@ const madeNow = async <A>({ make }: Recipe<A>): Promise<Made<A>> => {
 export const madeOnce = async <A>(recipe: Recipe<A>): Promise<A> => {
   const kept = await load(recipe);
   if (kept !== null) return kept.value;
+  const sinceMs = Date.now();
   const made = await madeNow(recipe);
-  await save(recipe, made);
+  await save(recipe, made, sinceMs);
   return made.value;
 };

@@ -1,4 +1,4 @@
-/** Titles of sessions without a name of a person, of a trigger or of the agent's runtime. */
+/** Titles of sessions. A name is a person's, or the runtime's own title. */
 import { firstSentence } from "../conversation/row-texts.ts";
 
 /** In code points. */
@@ -10,3 +10,10 @@ export const promptTitle = (prompt: string): string | null => {
   const points = [...(sentence ?? "")];
   return points.length > TITLE_MAX ? `${points.slice(0, TITLE_MAX).join("").trimEnd()}…` : sentence;
 };
+
+/** The title of a session where sessions are listed. Null: it has neither a name, nor a trigger, nor a prompt. */
+export const sessionTitle = (
+  name: string | null,
+  triggerSlug: string | null,
+  prompt: string | null,
+): string | null => name ?? triggerSlug ?? promptTitle(prompt ?? "");

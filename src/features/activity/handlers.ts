@@ -7,7 +7,7 @@ import { Caller } from "../../http/api/access.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { listReader } from "../../http/callers/access.ts";
 import { answering } from "../../http/steps/answers.ts";
-import { promptTitle } from "../../domain/session/title.ts";
+import { sessionTitle } from "../../domain/session/title.ts";
 import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { ActivityGroup } from "./api.ts";
 import { Activity, type ActivityEntry } from "./ports/activity.ts";
@@ -50,7 +50,7 @@ const entryWire = (entry: ActivityEntry) => {
     project: entry.project,
     session: session && {
       id: session.id,
-      name: session.name ?? session.triggerSlug ?? promptTitle(session.prompt ?? ""),
+      name: sessionTitle(session.name, session.triggerSlug, session.prompt),
     },
     change_request: changeRequest,
     trigger_slug: textIn(data, "trigger_slug"),

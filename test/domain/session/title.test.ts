@@ -1,6 +1,6 @@
-/** The titles of sessions without a name. */
+/** The titles of sessions. */
 import { describe, expect, it } from "vitest";
-import { promptTitle } from "../../../src/domain/session/title.ts";
+import { promptTitle, sessionTitle } from "../../../src/domain/session/title.ts";
 
 describe("the title of a prompt", () => {
   it("is its first sentence, without Markdown, also over two lines", () => {
@@ -14,4 +14,13 @@ describe("the title of a prompt", () => {
   it("is null without words", () => {
     expect(promptTitle(" \n ")).toBeNull();
   });
+});
+
+it.each([
+  ["Checkout", "nightly", "Fix it.", "Checkout"],
+  [null, "nightly", "Fix it.", "nightly"],
+  [null, null, "Fix it. Then push.", "Fix it."],
+  [null, null, null, null],
+])("of a session with the name %j, the trigger %j and the prompt %j is %j", (name, slug, prompt, title) => {
+  expect(sessionTitle(name, slug, prompt)).toBe(title);
 });

@@ -1,9 +1,9 @@
 /** The saved work of a project's sessions. */
 import * as Effect from "effect/Effect";
-import { promptTitle } from "../../../domain/session/title.ts";
+import { sessionTitle } from "../../../domain/session/title.ts";
 import { audited } from "../../../services/audit.ts";
 import { Saves } from "../../../saves/port.ts";
-import { type Session, Sessions } from "../../../store/ports/sessions/sessions.ts";
+import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { notFound } from "../../api/errors.ts";
 import { gitFailed } from "../../answers/refusals.ts";
@@ -32,10 +32,6 @@ export const turnSaves = Effect.fnUntraced(function* (params: SessionPath) {
   return { turns: turns.map(({ id, at }) => ({ id, at: instant(at) })) };
 });
 
-/** As lists show it: without a name of its own, that of its trigger, or the first sentence of its prompt. */
-const nameOf = ({ name, triggerSlug, initialPrompt }: Session): string | null =>
-  name ?? triggerSlug ?? promptTitle(initialPrompt ?? "");
-
 /** The sessions of a project with the sizes of their saves, largest first. */
 export const projectSaves = Effect.fnUntraced(function* (projectId: string) {
   yield* requireProject(yield* Caller, projectId);
@@ -45,7 +41,14 @@ export const projectSaves = Effect.fnUntraced(function* (projectId: string) {
     Effect.map(sessions.get(sessionId), (session) =>
       session === null || session.deletedAt !== null
         ? []
-        : [{ id: session.id, name: nameOf(session), status: session.status, bytes }],
+        : [
+            {
+              id: session.id,
+              name: sessionTitle(session.name, session.triggerSlug, session.initialPrompt),
+              status: session.status,
+              bytes,
+            },
+          ],
     ),
   );
   return { bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0), sessions: rows.flat(), away };

@@ -7,7 +7,7 @@ import { requirePrivilege } from "../../callers/authorize.ts";
 import { gitFailed } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
 import type { BegunFrom } from "../../../domain/session/begun.ts";
-import { promptTitle } from "../../../domain/session/title.ts";
+import { sessionTitle } from "../../../domain/session/title.ts";
 import { cutText } from "../../../domain/text.ts";
 
 /** The longest title that is kept, in UTF-16 units. */
@@ -45,7 +45,7 @@ export const workFrom = Effect.fnUntraced(function* (projectId: string, from: Fr
       code: "nothing_saved",
     });
   const { name, triggerSlug, initialPrompt } = source;
-  const title = name ?? triggerSlug ?? promptTitle(initialPrompt ?? "") ?? "Session";
+  const title = sessionTitle(name, triggerSlug, initialPrompt) ?? "Session";
   const begunFrom: BegunFrom = { ...from, title: cutText(title, TITLE_MAX), at: copied.saved.at };
   return { base: copied.base ?? source.baseCommit, saved: copied.saved, begunFrom };
 });
