@@ -4,9 +4,9 @@ import { useEffect, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
-import { counted, now } from "../elements/format.ts";
+import { counted, now, sentence } from "../elements/format.ts";
 import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
-import { refusalReason, runReason } from "../automations/words.ts";
+import { failureReason, refusalReason, runReason } from "../automations/words.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { NotificationButton } from "../ui/notification-button.tsx";
 import { Empty, More, Prose, Tag, Time } from "../ui/parts.tsx";
@@ -68,11 +68,9 @@ const Reason = ({ entry: { kind, code } }: { readonly entry: Entry }) => {
         <Prose text={runReason(code)} />
       </span>
     );
-  return (
-    <span className="reason">
-      <code>{code}</code>
-    </span>
-  );
+  // Codes of agents may have no words.
+  const words = failureReason(code);
+  return <span className="reason">{words === code ? <code>{code}</code> : sentence(words)}</span>;
 };
 
 interface Reader {

@@ -69,19 +69,13 @@ const ProjectTriggers = ({ project }: { readonly project: Project }) => {
     <section>
       <h2>
         <a href={projectLink(id, "/triggers")}>{name}</a>
-        {stale && (
-          <>
-            {" "}
-            <Tag tone="warn">platform.toml cannot be read</Tag>
-          </>
-        )}
-        {errors > 0 && (
-          <>
-            {" "}
-            <Tag tone="bad">{counted(errors, "mistake")}</Tag>
-          </>
-        )}
       </h2>
+      {(stale || errors > 0) && (
+        <p>
+          {stale && <Tag tone="warn">platform.toml cannot be read</Tag>}{" "}
+          {errors > 0 && <Tag tone="bad">{counted(errors, "mistake")}</Tag>}
+        </p>
+      )}
       {triggers.length === 0 ? (
         <p className="quiet">No trigger of it can run.</p>
       ) : (

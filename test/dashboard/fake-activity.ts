@@ -53,7 +53,7 @@ export const sampleActivity = (
       entry("change_request.review_requested", 400, { ...change, person: ben, reviewer: mona, own: true }),
       entry("change_request.opened", 600, { ...change, person: mona, own: true }),
       entry("delivery.refused", 900, { trigger_slug: "on-push", code: "signature_mismatched" }),
-      entry("session.failed", 90_000, { session, code: "boot_failed" }),
+      entry("session.failed", 90_000, { session, code: "sandbox_lost" }),
       entry("session.turn_ended", 91_000, { session, state: "completed", own: true }),
       entry("session.turn_ended", 92_000, { session, state: "completed", own: true }),
       entry("trigger.fired", 400_000, { ...fired, session }),

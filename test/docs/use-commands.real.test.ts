@@ -52,6 +52,7 @@ const DOCUMENTS = [
   "terminal.md",
   "editors.md",
   "delete-project.md",
+  "activity.md",
 ] as const;
 
 /** Blocks that need GitHub, another server, or a value that only the reader has: by document and first line. */

@@ -173,6 +173,25 @@ describe.skipIf(!sshRunsHere)("a person's own tools and a sandbox (needs OpenSSH
     );
   });
 
+  deepTest("ends with its person's role, and the next one is refused", async () => {
+    await life.call("PATCH", `/v1/projects/${pid}`, { default_role: null });
+    const { id, token } = await life.member(pid, "Ben");
+    const other = await SshClient.make(life.url, token);
+    try {
+      const open = other.start("ssh", [host, "echo open; exec tail -f /dev/null"]);
+      const ended = once(open, "close");
+      const [said] = (await once(open.stdout, "data")) as [Buffer];
+      expect(said.toString()).toBe("open\n");
+      await life.call("PUT", `/v1/projects/${pid}/members/${id}`, { role: "viewer" });
+      expect(await ended).toEqual([255, null]);
+      const next = await other.run("ssh", [host, "true"]);
+      expect(next).toMatchObject({ code: 255, stdout: "" });
+      expect(next.stderr).toContain("member");
+    } finally {
+      other.line.remove();
+    }
+  });
+
   it("leaves nothing in the sandbox", { timeout: TEST_MS }, async () => {
     const left = "ls -A /tmp; ps -e -o args= | grep -c '[s]shd' || true";
     await expect

@@ -124,13 +124,7 @@ describe.runIf(sandboxesStartHere)("an own subscription in a real sandbox", () =
   }, TEST_MS);
 
   /** The token of another member. */
-  const member = async (name: string): Promise<string> => {
-    const projects = [{ project_id: pid, role: "member" }];
-    const { url } = await life.call("POST", "/v1/invitations", { name, role: "member", projects });
-    const code = String(url).split("/").at(-1);
-    const { token } = await life.call("POST", "/dashboard/invitations/accept", { code, name });
-    return String(token);
-  };
+  const member = async (name: string): Promise<string> => (await life.member(pid, name)).token;
   /** What the agent says to a message. */
   const told = async (session: LiveSession, text: string, token?: string): Promise<string> => {
     const id = randomUUID();

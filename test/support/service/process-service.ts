@@ -233,6 +233,15 @@ export class Life {
     return this.#answer("GET", target, {});
   }
 
+  /** A further member of a project. @returns her id and her token */
+  async member(pid: string, name: string): Promise<{ readonly id: string; readonly token: string }> {
+    const projects = [{ project_id: pid, role: "member" }];
+    const { url } = await this.call("POST", "/v1/invitations", { name, role: "member", projects });
+    const code = String(url).split("/").at(-1);
+    const { user, token } = await this.call("POST", "/dashboard/invitations/accept", { code, name });
+    return { id: (user as { readonly id: string }).id, token: String(token) };
+  }
+
   async #answer(
     method: string,
     target: string,

@@ -13,20 +13,20 @@ export class SshClient {
   /** Our lines of the configuration. OpenSSH reads the user's own from the home of her entry, whatever HOME says. */
   readonly configuration: string;
 
-  private constructor(line: CommandLine, url: string) {
+  private constructor(line: CommandLine, url: string, token: string) {
     this.line = line;
     this.env = {
       HOME: line.directory,
       PATH: process.env["PATH"] ?? "",
       PLATFORM_API_URL: `${url}/v1`,
-      PLATFORM_CLI_TOKEN: TOKEN,
+      PLATFORM_CLI_TOKEN: token,
     };
     this.configuration = path.join(line.directory, ".ssh", "platform.conf");
   }
 
-  /** @param url the service's address */
-  static async make(url: string): Promise<SshClient> {
-    const made = new SshClient(await CommandLine.make(), url);
+  /** @param url the service's address @param token the person's. Absent: the owner's */
+  static async make(url: string, token = TOKEN): Promise<SshClient> {
+    const made = new SshClient(await CommandLine.make(), url, token);
     const { code, stderr } = await made.line.run(["ssh-config", "--write"], { env: made.env });
     if (code !== 0) throw new Error(stderr);
     return made;
