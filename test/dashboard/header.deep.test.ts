@@ -94,8 +94,10 @@ describe.skipIf(!hasChromium)(title, () => {
     expect((await barIn(page)).shown).toEqual(shown);
     await openBarMenu(page);
     const inMenu = await page.locator(".bar .menu-items > *:visible").allInnerTexts();
-    const all = ["Sessions", "Projects", "People", "Models", "Audit", "Operator", "Your account", "Guide"];
-    expect([...shown, ...inMenu]).toEqual(expect.arrayContaining([...all, "Sign out"]));
+    const places = ["Sessions", "Projects", "Automations", "Activity"];
+    const rights = ["People", "Models", "Audit", "Operator"];
+    const all = [...places, ...rights, "Your account", "Guide", "Sign out"];
+    expect([...shown, ...inMenu]).toEqual(expect.arrayContaining(all));
     expect(new Set([...shown, ...inMenu]).size).toBe(shown.length + inMenu.length);
     await page.keyboard.press("Escape");
     await expect.poll(() => page.locator(".bar .menu-items").isVisible()).toBe(false);

@@ -27,6 +27,7 @@ describe.skipIf(!hasChromium)(title, () => {
       const { page, fake, visit } = await start(world());
       await openBarMenu(page);
       await page.getByRole("button", { name: "Sign out" }).click();
+      await page.locator("header.top").getByRole("link", { name: "Guide" }).waitFor();
       await page.getByLabel("Access token").fill(TOKEN);
       await page.keyboard.press("Enter");
       await visit(PROJECT);
