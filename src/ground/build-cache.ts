@@ -131,6 +131,7 @@ const madeNow = async <A>({ make }: Recipe<A>): Promise<Made<A>> => {
 export const madeOnce = async <A>(recipe: Recipe<A>): Promise<A> => {
   const kept = await load(recipe);
   if (kept !== null) return kept.value;
+  // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
   const sinceMs = Date.now();
   const made = await madeNow(recipe);
   await save(recipe, made, sinceMs);
