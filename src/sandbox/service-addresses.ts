@@ -4,8 +4,8 @@ import { type Network, type Resolve, resolveAll } from "../ground/net/dial.ts";
 const FRESH_MS = 30_000;
 
 /**
- * The addresses behind the service's own names (egress-policy.ts E5). A name that this machine cannot resolve has none: then
- * no sandbox finds it here either.
+ * The addresses behind the service's own names (egress-policy.ts E5). While the resolver fails, the last ones hold. A name that was never
+ * resolved has none.
  */
 export class ServiceAddresses {
   readonly #resolve: Resolve;
@@ -13,9 +13,11 @@ export class ServiceAddresses {
     string,
     { readonly at: number; readonly addresses: Promise<readonly string[]> }
   >();
+  readonly #freshMs: number;
 
-  constructor({ resolve = resolveAll }: Network = {}) {
+  constructor({ resolve = resolveAll }: Network = {}, freshMs = FRESH_MS) {
     this.#resolve = resolve;
+    this.#freshMs = freshMs;
   }
 
   /** @param hosts names, of which wildcards are left out */
@@ -27,8 +29,8 @@ export class ServiceAddresses {
   #addresses(name: string): Promise<readonly string[]> {
     const known = this.#known.get(name);
     const now = performance.now();
-    if (known !== undefined && now - known.at < FRESH_MS) return known.addresses;
-    const addresses = this.#resolve(name).catch(() => []);
+    if (known !== undefined && now - known.at < this.#freshMs) return known.addresses;
+    const addresses = this.#resolve(name).catch(() => known?.addresses ?? []);
     this.#known.set(name, { at: now, addresses });
     return addresses;
   }
