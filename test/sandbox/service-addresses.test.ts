@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { ServiceAddresses } from "../../src/sandbox/service-addresses.ts";
 
-it("keep what was known of a name while the resolver fails", async () => {
+it("hold while the resolver fails", async () => {
   let resolve = (): Promise<readonly string[]> => Promise.reject(new Error("SERVFAIL"));
   const service = new ServiceAddresses({ resolve: () => resolve() }, 0);
   expect(await service.of(["platform.example"])).toEqual([]);

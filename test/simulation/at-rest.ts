@@ -38,7 +38,7 @@ const SLOW_ROUND_MS = 60_000;
 const LOOK_MS = 5_000;
 /** A service at rest is looked at for so long. */
 const QUIET_MS = 10_000;
-const QUIET_LOOKS = 6;
+const QUIET_LOOKS = 12;
 /** Every so-many-th seed's rest is looked at, and disturbed by one more start: it takes as long as all the rest. */
 const REST_LOOKED_AT = 3;
 /** Statements a second and node at rest: of all duties together. A sandbox that is watched asks for nothing. */
