@@ -113,6 +113,11 @@ export class ExecutorWorld {
     this.server.requests.length = 0;
   }
 
+  /** The methods of requests to the server, without the end of a session there: an earlier test's may come late. */
+  get requests(): readonly string[] {
+    return this.server.requests.filter((method) => method !== "DELETE");
+  }
+
   newProject(text = manifest(this.server.url), files: Files = {}): Promise<string> {
     return makeProject(this.service, { files: { "platform.toml": text, ...files } });
   }

@@ -48,7 +48,7 @@ describe("an agent", () => {
             "wiki_publish",
             "wiki_read",
           ]);
-          expect(world.server.requests).toEqual([]);
+          expect(world.requests).toEqual([]);
           const { content } = await client.callTool({ name: "wiki_read", arguments: { page: 1 } });
           expect(content).toEqual([{ type: "text", text: 'page {"page":1}' }]);
         },
@@ -123,7 +123,7 @@ describe("an agent", () => {
       expect(textOf(result)).toContain(message);
       ids.push(idIn(result));
     }
-    expect(world.server.requests).toEqual([]);
+    expect(world.requests).toEqual([]);
     expect(await rows()).toEqual([
       expect.objectContaining({ outcome: "denied", rule, id: ids[1] }),
       expect.objectContaining({ outcome: "denied", rule, id: ids[0] }),
