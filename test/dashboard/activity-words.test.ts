@@ -7,6 +7,7 @@ import {
   isNew,
   withCounts,
 } from "../../dashboard/activity/words.ts";
+import { NO_FACTS } from "./fake-activity.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
 const entry = (rest: Partial<Entry>): Entry => ({
@@ -14,15 +15,7 @@ const entry = (rest: Partial<Entry>): Entry => ({
   kind: "session.turn_ended",
   at: AT,
   project: { id: "p", name: "shop" },
-  session: null,
-  change_request: null,
-  trigger_slug: null,
-  fire_id: null,
-  person: null,
-  reviewer: null,
-  state: null,
-  code: null,
-  own: false,
+  ...NO_FACTS,
   ...rest,
 });
 const [ada, ben] = [

@@ -10,6 +10,19 @@ export interface FakeActivity {
   activitySeen: string | null;
 }
 
+/** An entry about nothing in particular. */
+export const NO_FACTS = {
+  session: null,
+  change_request: null,
+  trigger_slug: null,
+  fire_id: null,
+  person: null,
+  reviewer: null,
+  state: null,
+  code: null,
+  own: false,
+};
+
 /** @param now ms since the epoch that the instants stand around */
 export const sampleActivity = (
   now: number,
@@ -24,15 +37,7 @@ export const sampleActivity = (
       kind,
       at: at(seconds),
       project: { id: projectId, name: "Greeter" },
-      session: null,
-      change_request: null,
-      trigger_slug: null,
-      fire_id: null,
-      person: null,
-      reviewer: null,
-      state: null,
-      code: null,
-      own: false,
+      ...NO_FACTS,
       ...rest,
     };
   };

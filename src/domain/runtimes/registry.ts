@@ -160,12 +160,12 @@ export const readEntry = (text: string, { id, version, arch }: EntryWish): Read<
       return named._tag === "None" ? [] : [[named.value.id, agent] as const];
     }),
   );
-  const found = entries.get(id);
-  if (found === undefined) {
+  const listing = entries.get(id);
+  if (listing === undefined) {
     const near = nearest(id, [...entries.keys()]);
     return Result.fail(`It has no agent ${id}.${near === null ? "" : ` Did you mean ${near}?`}`);
   }
-  const entry = decodeEntry(found);
+  const entry = decodeEntry(listing);
   if (Result.isFailure(entry))
     return Result.fail(`Its entry ${id} does not have the registry's form: ${entry.failure.message}`);
   const { version: present, distribution } = entry.success;

@@ -186,8 +186,8 @@ export class KubernetesSandboxes {
     const { images, runtimes } = this.#options;
     if (packaged === undefined) return null;
     const { name } = packaged;
-    const found = (await runtimes?.find(name)) ?? null;
-    if (found === null) {
+    const added = (await runtimes?.find(name)) ?? null;
+    if (added === null) {
       if (packaged.start === null) throw lacksRuntime(packaged, "");
       return null;
     }
@@ -195,8 +195,8 @@ export class KubernetesSandboxes {
       throw new Error(
         `the runtime ${name} is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY. If images bring its program, remove it there with \`platform runtimes remove ${name}\``,
       );
-    const image = await images.put({ ...found, env: {}, user: "", workdir: "" }).catch(notPushed);
-    const { version, start } = found;
+    const image = await images.put({ ...added, env: {}, user: "", workdir: "" }).catch(notPushed);
+    const { version, start } = added;
     return { name, version, image, ...(start !== undefined && { start }) };
   }
 

@@ -21,9 +21,9 @@ export const startOfAdded = (
   { name, start }: LaunchRuntime["packaged"] & object,
   added: { readonly start?: AddedStart },
 ): AddedStart => {
-  const found = start ?? added.start;
-  if (found === undefined) throw lacksRuntime({ name, start }, "");
-  return found;
+  const command = start ?? added.start;
+  if (command === undefined) throw lacksRuntime({ name, start }, "");
+  return command;
 };
 
 /** Says what to do where neither the node nor the sandbox has a runtime's program. @param program the one on the PATH */

@@ -1,18 +1,8 @@
 /** `platform runtimes add --registry`, with a registry and its archives on a server of this machine. */
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { execFileSync } from "node:child_process";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import * as Effect from "effect/Effect";
@@ -20,6 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { addEntry, listRuntimes } from "../../../src/cli/operator/runtimes/runtimes.ts";
 import { machineName } from "../../../src/domain/runtimes/installed.ts";
 import { sha256, tarOf, type TarEntry } from "../../support/machine/image-archives.ts";
+import { makeNodeHome } from "./node-home.ts";
 
 const MACHINE = `linux-${machineName(process.arch)}`;
 const PROGRAM: TarEntry = { name: "heron/bin/heron", content: "#!/bin/sh\necho heron\n" };
@@ -40,15 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 beforeEach(() => {
-  home = mkdtempSync(path.join(tmpdir(), "runtime-entries-"));
-  // Sandboxes of a root service have users of their own.
-  chmodSync(home, 0o755);
-  writeFileSync(path.join(home, "installation-id"), "11111111-1111-4111-8111-111111111111");
-  environment = {
-    PLATFORM_DATA_DIR: home,
-    PLATFORM_IMAGES_DIR: path.join(home, "images"),
-    PATH: `${home}:${process.env["PATH"] ?? ""}`,
-  };
+  ({ home, environment } = makeNodeHome());
   files.clear();
 });
 afterEach(() => rmSync(home, { recursive: true }));

@@ -1,11 +1,11 @@
 /** `platform runtimes` with an npm that unpacks what the test says. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync, chmodSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { addRuntime, listRuntimes, removeRuntime } from "../../../src/cli/operator/runtimes/runtimes.ts";
 import { GEMINI } from "../../../src/domain/runtimes/gemini.ts";
+import { makeNodeHome } from "./node-home.ts";
 
 const { packaged } = GEMINI;
 if (packaged === null || packaged === "entry") throw new Error("gemini comes from npm");
@@ -13,15 +13,7 @@ if (packaged === null || packaged === "entry") throw new Error("gemini comes fro
 let home: string;
 let environment: Readonly<Record<string, string>>;
 beforeEach(() => {
-  home = mkdtempSync(path.join(tmpdir(), "runtimes-"));
-  // Sandboxes of a root service have users of their own.
-  chmodSync(home, 0o755);
-  writeFileSync(path.join(home, "installation-id"), "11111111-1111-4111-8111-111111111111");
-  environment = {
-    PLATFORM_DATA_DIR: home,
-    PLATFORM_IMAGES_DIR: path.join(home, "images"),
-    PATH: `${home}:${process.env["PATH"] ?? ""}`,
-  };
+  ({ home, environment } = makeNodeHome());
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
