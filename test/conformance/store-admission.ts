@@ -9,14 +9,8 @@ import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { activeSessions, type Check } from "./store-fixture.ts";
-import { admitOne, admitSession, fired, tellSession, wish } from "../support/world/sessions.ts";
+import { admitOne, admitSession, drain, fired, tellSession, wish } from "../support/world/sessions.ts";
 import { addProject, BOOT_MS, makeWorld, NOON, type World } from "../support/world/world.ts";
-
-const drain = Effect.fnUntraced(function* (world: World, slots: number, now: number = NOON) {
-  const admissions = yield* Admissions;
-  const sessionIds = Array.from({ length: slots }, () => randomUUID());
-  return yield* admissions.drain(world.accountId, { sessionIds, now, bootTimeoutMs: BOOT_MS });
-});
 
 /** Puts a fire into the queue of an account without a free slot. Returns its id. */
 const enqueue = Effect.fnUntraced(function* (world: World, fields: Partial<NewFire> = {}, now?: number) {

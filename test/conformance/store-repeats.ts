@@ -5,7 +5,7 @@ import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
 import { Fires } from "../../src/store/ports/triggers/fires.ts";
 import { nativeItem, report } from "../support/world/conversations.ts";
-import { admitOne, fired, openSandbox, tellSession } from "../support/world/sessions.ts";
+import { admitOne, drain, fired, openSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
 import { activeSessions, type Check } from "./store-fixture.ts";
 
@@ -124,6 +124,25 @@ export const checkRepeats = (check: Check): void => {
         const [last, after] = [again(NOON + 3), again(NOON + 4)];
         const both = yield* (yield* Admissions).admit(world.accountId, [last, after]);
         expect(both.map(({ outcome }) => outcome)).toEqual(["admitted", "duplicate"]);
+      }),
+    );
+
+    check(
+      "keeps the name of the first row while its second row waits, expires and is tried again",
+      Effect.gen(function* () {
+        const world = yield* makeWorld(1);
+        const { get } = yield* Fires;
+        const first = fired(world, { deliveryId: "d-1" });
+        yield* admitOne(world, first);
+        yield* lose(first.session.id);
+        yield* admitOne(world, fired(world, { deliveryId: "d-2" }));
+        const second = fired(world, { deliveryId: "d-1", queueTtlMs: 10 }, NOON + 1);
+        expect((yield* admitOne(world, second)).outcome).toBe("queued");
+        yield* drain(world, 5, NOON + 11);
+        expect(yield* get(second.fire.id)).toMatchObject({ status: "expired", replayOf: first.fire.id });
+        const third = fired(world, { deliveryId: "d-1" }, NOON + 12);
+        expect((yield* admitOne(world, third)).outcome).toBe("queued");
+        expect(yield* get(second.fire.id)).toMatchObject({ status: "queued", replayOf: first.fire.id });
       }),
     );
 

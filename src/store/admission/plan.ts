@@ -117,7 +117,7 @@ const rowOf = (fire: NewFire, { retried, replayOf }: FormerRows): PlannedFire =>
   deliveryId: fire.deliveryId,
   sessionId: null,
   attempts: (retried?.attempts ?? 0) + 1,
-  replayOf: replayOf ?? fire.replayOf,
+  replayOf: replayOf ?? retried?.replayOf ?? fire.replayOf,
   duplicateOf: null,
   verifiedWith: fire.verifiedWith ?? null,
   firedAt: null,

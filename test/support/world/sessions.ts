@@ -14,7 +14,7 @@ import {
 import type { NewFire } from "../../../src/store/ports/triggers/fires.ts";
 import { type NewSession, Sessions } from "../../../src/store/ports/sessions/sessions.ts";
 import { Sandboxes } from "../../../src/store/ports/sessions/sandboxes.ts";
-import { hash, NOON, PAST_BOOT, type World } from "./world.ts";
+import { BOOT_MS, hash, NOON, PAST_BOOT, type World } from "./world.ts";
 
 export const newSession = (world: World, fields: Partial<NewSession> = {}): NewSession => ({
   id: randomUUID(),
@@ -68,6 +68,13 @@ export const requested = (world: World, fields: Partial<NewSession> = {}): Reque
   const fire = { projectId, kind: "session", triggerSlug: null, prompt: { is: "own" } } as const;
   return { kind: "request", session: wished, fire: newFire(world, fire), projectVersion: null, now: NOON };
 };
+
+/** Gives waiting fires up to so many sessions. */
+export const drain = Effect.fnUntraced(function* (world: World, slots: number, now: number = NOON) {
+  const { drain: give } = yield* Admissions;
+  const sessionIds = Array.from({ length: slots }, () => randomUUID());
+  return yield* give(world.accountId, { sessionIds, now, bootTimeoutMs: BOOT_MS });
+});
 
 /** A trigger's request, which waits at the cap. */
 export const fired = (world: World, fields: Partial<NewFire> = {}, now: number = NOON): FireWish => {
