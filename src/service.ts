@@ -1,4 +1,7 @@
-/** The service over its ports: actors, admission, endpoints. The caller, serve.ts or a test, chooses the adapters. */
+/**
+ * The service over its ports, a line each part: features, actors, duties, endpoints. The caller, serve.ts or a test, chooses the
+ * adapters.
+ */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
@@ -10,134 +13,91 @@ import type { Sharding } from "effect/cluster";
 import { HttpRouter } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { accountActors } from "./actors/account.ts";
-import { Refusals } from "./services/audit.ts";
-import { activityLayer, type Activity } from "./services/sessions/activity.ts";
-import { admitterLayer } from "./services/triggers/admission.ts";
-import { bootPlacesLayer } from "./services/sessions/boot-places.ts";
-import { conversationHubLayer } from "./services/sessions/conversation-hub.ts";
-import { requestBranchesLayer } from "./features/change-requests/duty.ts";
-import { RequestBranches } from "./services/triggers/request-branches.ts";
-import { approvalsLayer, pruneResults } from "./features/approvals/duty.ts";
-import { connectorsLayer } from "./features/connectors/duty.ts";
-import { baseImagesLayer } from "./features/environments/base-images.ts";
-import { oldImagesLayer } from "./features/environments/old-images.ts";
-import { DUTIES, DUTY_NAMES, type DutyName } from "./services/duties.ts";
-import type { Lease } from "./actors/lease.ts";
-import type { Actors, Placement } from "./services/actors.ts";
-import { conversationActors } from "./actors/conversation.ts";
-import { changeRequestActors } from "./features/change-requests/actor.ts";
-import { environmentBuildActors } from "./features/environments/environment-build-actor.ts";
 import { actorsLayer, placementLayer } from "./actors/cluster.ts";
-import { cursorReadsLayer } from "./services/triggers/cursors.ts";
-import { type Building, buildingLayer } from "./services/environments/building.ts";
-import { environmentsLayer } from "./services/environments/environments.ts";
-import { watchGauges } from "./http/operating/gauges.ts";
-import { firingLayer } from "./services/triggers/firing.ts";
-import type { Keyring } from "./services/keyring.ts";
-import { LaterLimits, startLimitsLayer } from "./services/sessions/start-limits.ts";
-import { directoryLayer } from "./services/directory.ts";
-import { Runtimes } from "./services/projects/runtimes.ts";
-import { AccountModels, PassedUsages } from "./services/projects/account-models.ts";
-import { ModelProviders } from "./features/model-providers/ports/model-providers.ts";
-import { ModelUsage } from "./features/model-providers/ports/model-usage.ts";
-import { subscriptionsHandlers } from "./features/subscriptions/handlers.ts";
-import { ownSubscriptionsLayer } from "./features/subscriptions/own.ts";
-import { spendHandlers } from "./features/spend/handlers.ts";
-import { accountSpendLayer } from "./features/spend/account-spend.ts";
-import { ModelPolicy } from "./services/projects/models.ts";
-import { manifestsLayer } from "./services/projects/manifests.ts";
-import { reconcileLayer } from "./duties/manifests.ts";
-import { callApprovalLayer } from "./features/approvals/waiting-calls.ts";
-import { showOutbound } from "./features/notifications/metrics.ts";
-import { outboundLayer } from "./features/notifications/outbound.ts";
-import { spendLayer } from "./features/spend/duty.ts";
-import { outboundWebhooksLayer } from "./features/notifications/duty.ts";
-import { PageAddress } from "./services/page-address.ts";
-import { pausingLayer } from "./services/pausing.ts";
-import { pullMirrorLayer, pullRequestsLayer } from "./features/change-requests/pull-requests.ts";
-import { proposedWorkLayer } from "./features/change-requests/proposed-work.ts";
-import { pushHeard } from "./features/change-requests/pushed.ts";
-import { orphansLayer } from "./duties/orphans.ts";
-import { peopleLayer } from "./duties/people.ts";
-import { recoveryLayer } from "./duties/recovery.ts";
-import { Doubts } from "./services/doubt.ts";
-import { RoomWishes } from "./services/triggers/room-wishes.ts";
-import { retentionLayer } from "./duties/retention.ts";
+import { conversationActors } from "./actors/conversation.ts";
+import type { Lease } from "./actors/lease.ts";
 import { sandboxActors } from "./actors/sandbox.ts";
-import { savesLayer } from "./duties/saves.ts";
-import { secretsLayer } from "./duties/secrets.ts";
-import { schedulerLayer } from "./duties/scheduler.ts";
+import { sandboxGateway } from "./actors/sandboxes/spec.ts";
 import { sessionActors } from "./actors/session.ts";
-import { sweeperLayer } from "./duties/sweeper.ts";
 import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
-import { deletionsLayer } from "./duties/deletions.ts";
-import { unclaimedLayer } from "./duties/unclaimed.ts";
-import { transitionRecordLayer } from "./services/transition-record.ts";
-import { warmPoolLayer } from "./services/sessions/warm-pool.ts";
-import { warmPoolDuty } from "./duties/warm-pool.ts";
-import { webhookRecordLayer } from "./services/triggers/webhook-record.ts";
-import { bootstrap } from "./installation/first-account.ts";
-import type { Config } from "./settings/config.ts";
-import { tokenHash } from "./domain/ids.ts";
-import { MODEL_HOST } from "./domain/sandbox/account-provider.ts";
-import { localPreviews } from "./domain/session/preview.ts";
+import { Api, OWN_TOOLS, routeTable } from "./api.ts";
 import type { BuildSite } from "./builder/site/port.ts";
+import type { Store } from "./database.ts";
+import { tokenHash } from "./domain/ids.ts";
+import { localPreviews } from "./domain/session/preview.ts";
+import { coreDuties } from "./duties/core.ts";
+import { activity } from "./features/activity/feature.ts";
+import { pruneResults } from "./features/approvals/duty.ts";
+import { approvals } from "./features/approvals/feature.ts";
+import { changeRequests } from "./features/change-requests/feature.ts";
+import { pushHeard } from "./features/change-requests/pushed.ts";
+import { connectors } from "./features/connectors/feature.ts";
+import { environments } from "./features/environments/feature.ts";
+import { modelProviders } from "./features/model-providers/feature.ts";
+import { notifications } from "./features/notifications/feature.ts";
+import { showOutbound } from "./features/notifications/metrics.ts";
+import { spend } from "./features/spend/feature.ts";
+import { subscriptions } from "./features/subscriptions/feature.ts";
 import type { GitBackend } from "./git/port.ts";
 import type { SmartHttp } from "./git/server/smart-http.ts";
-import { Api, OWN_TOOLS, routeTable } from "./api.ts";
 import { Proxies } from "./http/callers/acting.ts";
 import { authorizedLayer } from "./http/callers/authorize.ts";
-import { activityHandlers } from "./features/activity/handlers.ts";
-import { approvalsHandlers } from "./features/approvals/handlers.ts";
-import { auditHandlers } from "./http/handlers/audit.ts";
-import { changeRequestsHandlers, reviewsHandlers } from "./features/change-requests/handlers.ts";
-import { connectorSignInRoutes } from "./features/connectors/sign-in-page.ts";
-import { connectorsHandlers } from "./features/connectors/handlers.ts";
-import { conversationHandlers } from "./http/handlers/conversation.ts";
-import { environmentsHandlers } from "./features/environments/handlers.ts";
-import { messagesHandlers } from "./http/handlers/messages.ts";
+import { openingsLayer } from "./http/callers/openings.ts";
+import { GitEndpoint, gitRoute } from "./http/git/git.ts";
+import { coreHandlers } from "./http/handlers/core.ts";
+import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
+import { liveRoutes } from "./http/live/live.ts";
+import { watchGauges } from "./http/operating/gauges.ts";
+import { metricsRoute } from "./http/operating/metrics.ts";
+import { Readiness, systemRoutes } from "./http/operating/system.ts";
 import { dashboardRoutes, InstallationName } from "./http/pages/dashboard.ts";
-import { PAGE_DIRECTORY } from "./http/pages/page-files.ts";
 import { issueCode, openingLink } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
 import { guideRoutes } from "./http/pages/guide.ts";
-import { firesHandlers } from "./http/handlers/fires.ts";
-import { GitEndpoint, gitRoute } from "./http/git/git.ts";
-import { deviceLoginHandlers } from "./http/handlers/device-logins.ts";
-import { identityHandlers } from "./http/handlers/identity.ts";
-import { Addresses, ImportPolicy, Limits, ThisNode } from "./http/limits.ts";
+import { PAGE_DIRECTORY } from "./http/pages/page-files.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { deviceLoginRoutes } from "./http/raw/device-logins.ts";
 import { executorRoutes } from "./http/raw/executor.ts";
 import { OwnTools } from "./http/raw/own-tools.ts";
-import { liveRoutes } from "./http/live/live.ts";
-import { machinesHandlers } from "./http/handlers/machines.ts";
-import { metricsRoute } from "./http/operating/metrics.ts";
-import { openingsLayer } from "./http/callers/openings.ts";
 import { makePreviews } from "./http/relay/preview.ts";
-import { outboundWebhooksHandlers } from "./features/notifications/handlers.ts";
-import { modelProvidersHandlers } from "./features/model-providers/handlers.ts";
-import { operatorHandlers } from "./http/handlers/operator.ts";
-import { peopleHandlers } from "./http/handlers/people.ts";
-import { projectsHandlers } from "./http/handlers/projects.ts";
 import { makeRelay } from "./http/relay/relay.ts";
 import { makeTerminals } from "./http/relay/terminal.ts";
-import { sandboxHandlers } from "./http/handlers/sandbox.ts";
-import { secretsHandlers } from "./http/handlers/secrets.ts";
-import type { Listener, RawRoutes } from "./http/server.ts";
-import { sessionsHandlers } from "./http/handlers/sessions.ts";
-import { exactPaths } from "./http/routes.ts";
 import { RouteNames } from "./http/route-name.ts";
-import { Readiness, systemRoutes } from "./http/operating/system.ts";
-import { triggerWishesHandlers } from "./features/change-requests/trigger-wishes-handlers.ts";
-import { triggersHandlers } from "./http/handlers/triggers.ts";
-import { webhookRefusalsHandlers } from "./http/handlers/webhook-refusals.ts";
+import { exactPaths } from "./http/routes.ts";
+import { firstOf, type Listener, type RawRoutes } from "./http/server.ts";
 import { makeReceiver } from "./http/webhooks/webhooks.ts";
-import type { Saves } from "./saves/port.ts";
+import { bootstrap } from "./installation/first-account.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
-import { SandboxProvider } from "./sandbox/port.ts";
-import type { Store } from "./database.ts";
+import type { SandboxProvider } from "./sandbox/port.ts";
+import type { Saves } from "./saves/port.ts";
+import type { Actors, Placement } from "./services/actors.ts";
+import { Refusals } from "./services/audit.ts";
+import { directoryLayer } from "./services/directory.ts";
+import { Doubts } from "./services/doubt.ts";
+import { dutyPeriods } from "./services/duties.ts";
+import { type Building, buildingLayer } from "./services/environments/building.ts";
+import { environmentsLayer } from "./services/environments/environments.ts";
+import { type FeatureOptions, slot } from "./services/feature.ts";
+import type { Keyring } from "./services/keyring.ts";
+import { PageAddress } from "./services/page-address.ts";
+import { pausingLayer } from "./services/pausing.ts";
+import { manifestsLayer } from "./services/projects/manifests.ts";
+import { modelPolicyLayer } from "./services/projects/models.ts";
+import { Runtimes } from "./services/projects/runtimes.ts";
+import { activityLayer, type Activity } from "./services/sessions/activity.ts";
+import { bootPlacesLayer } from "./services/sessions/boot-places.ts";
+import { conversationHubLayer } from "./services/sessions/conversation-hub.ts";
+import { LaterLimits, startLimitsLayer } from "./services/sessions/start-limits.ts";
+import { warmPoolLayer } from "./services/sessions/warm-pool.ts";
+import { transitionRecordLayer } from "./services/transition-record.ts";
+import { admitterLayer } from "./services/triggers/admission.ts";
+import { cursorReadsLayer } from "./services/triggers/cursors.ts";
+import { firingLayer } from "./services/triggers/firing.ts";
+import { RequestBranches } from "./services/triggers/request-branches.ts";
+import { RoomWishes } from "./services/triggers/room-wishes.ts";
+import { webhookRecordLayer } from "./services/triggers/webhook-record.ts";
+import type { Config } from "./settings/config.ts";
 
 /** All ports through which the service touches the world. */
 export type Ports =
@@ -169,156 +129,94 @@ export interface ServiceOptions<E> {
 /** The service's name inside sandboxes, whatever its address outside (api.md 8). */
 const INTERNAL_URL = "http://platform.internal";
 
-/** The gateway as sandboxes see it: our host name, and the configured path. */
-const gateway = ({ llm }: Config) => {
-  if (llm === null) return null;
-  const upstream = new URL(llm.baseUrl);
-  const below = upstream.pathname.replace(/\/$/, "");
-  return {
-    upstream: `${upstream.origin}${below}`,
-    baseUrl: `http://${MODEL_HOST}${below}`,
-    apiKey: llm.apiKey,
-    tiers: llm.tiers,
-  };
-};
-
-/** How actors are reached, and which of them live here. */
-export type AddressBook = Layer.Layer<Actors | Placement, never, Sharding.Sharding>;
-
-const clusterAddresses: AddressBook = Layer.mergeAll(actorsLayer, placementLayer);
-/** The simulated provider runs no model. */
-const modelPolicy = (config: Config) =>
-  Layer.effect(
-    ModelPolicy,
-    Effect.map(SandboxProvider, ({ name }) => ({
-      required: name !== "simulated",
-      gatewayTiers: config.llm?.tiers ?? [],
-      gatewayKey: config.llm?.apiKey ?? null,
-      defaults: config.defaultModels,
-    })),
-  );
-
-/** The feature's answers to what the core asks. */
-const accountModels = Layer.merge(
-  Layer.effect(
-    AccountModels,
-    Effect.map(
-      ModelProviders,
-      ({ usable }) =>
-        (user) =>
-          // No key, and no address.
-          Effect.map(usable(user), (providers) =>
-            providers.map(({ owner, name, kind, models, prices }) => ({ owner, name, kind, models, prices })),
-          ),
-    ),
-  ),
-  Layer.effect(
-    PassedUsages,
-    Effect.map(ModelUsage, ({ days }) => days),
-  ),
-);
-
-/** They choose the sandboxes' root file systems, and build them. */
-const environmentLayers = ({ config, nodeId }: Pick<ServiceOptions<never>, "config" | "nodeId">) =>
-  Layer.mergeAll(
-    environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
-    buildingLayer({ nodeId, atOnce: config.buildsAtOnce, basesMs: config.environmentBasesMs }),
-  );
-
-/** What decides about fires, when they come and when they leave the queue. */
-const startLayers = (config: Config) => Layer.merge(firingLayer(config), startLimitsLayer);
-
-/** Ports, then actors over them, then the services that the endpoints use: the service without HTTP. */
-export const actorLayers = <E>({
-  config,
-  nodeId,
-  publicUrl,
-  ports,
-  ready = Effect.void,
-  addressBook = clusterAddresses,
-}: Pick<ServiceOptions<E>, "config" | "nodeId" | "publicUrl" | "ports"> & {
-  readonly ready?: Effect.Effect<void>;
-  readonly addressBook?: AddressBook;
-}) => {
-  const entity = { maxIdleMs: config.actorIdleMs };
-  const { bootTimeoutMs } = config;
-  const offered = Layer.succeed(Runtimes, config.runtimes);
-  const spec = { internalUrl: INTERNAL_URL, ...config, gateway: gateway(config) };
-  const entities = Layer.mergeAll(
-    sessionActors({ ...entity, nodeId }),
-    sandboxActors({ ...entity, ...spec }),
-    accountActors({ ...entity, bootTimeoutMs }),
-    environmentBuildActors(entity),
-  ).pipe(Layer.provideMerge(environmentLayers({ config, nodeId })));
-  const duties = Layer.mergeAll(
-    recoveryLayer({ intervalMs: DUTIES.recovery.periodMs(config), ready }),
-    schedulerLayer({ intervalMs: DUTIES.scheduler.periodMs(config) }),
-    reconcileLayer({ intervalMs: DUTIES.manifests.periodMs(config) }),
-    retentionLayer({ ...config, features: pruneResults }),
-    orphansLayer,
-    Layer.merge(peopleLayer, deletionsLayer),
-    Layer.merge(unclaimedLayer, savesLayer),
-    Layer.merge(
-      Layer.merge(
-        oldImagesLayer({ nodeId }),
-        baseImagesLayer({ nodeId, everyMs: config.environmentBasesMs }),
-      ),
-      warmPoolDuty({ nodeId, ...spec }),
-    ),
-    sweeperLayer({ nodeId, ...config }),
-    secretsLayer({ nodeId }),
-    Layer.merge(connectorsLayer, approvalsLayer),
-  );
-  return duties.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(
-        triggerActors({ ...entity, ...config }),
-        changeRequestActors(entity),
-        conversationActors(entity),
-      ),
-    ),
-    Layer.provideMerge(Layer.mergeAll(startLayers(config), manifestsLayer, pullMirrorLayer({ publicUrl }))),
-    Layer.provideMerge(
-      Layer.mergeAll(activityLayer, admitterLayer, directoryLayer, cursorReadsLayer, timersLayer, entities),
-    ),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        addressBook,
-        transitionRecordLayer,
-        RequestBranches.layer,
-        bootPlacesLayer(config.bootsAtOnce),
-        warmPoolLayer({ nodeId, ...config }),
-        conversationHubLayer,
-        Layer.mergeAll(modelPolicy(config), accountModels, accountSpendLayer, ownSubscriptionsLayer),
-      ),
-    ),
-    Layer.provideMerge(Layer.mergeAll(Doubts.layer, RoomWishes.layer, LaterLimits.layer)),
-    Layer.provideMerge(Layer.succeed(PageAddress, publicUrl)),
-    Layer.provideMerge(pausingLayer),
-    Layer.provideMerge(Layer.mergeAll(callApprovalLayer, proposedWorkLayer, offered)),
-    Layer.provideMerge(ports),
-  );
-};
-
-/** The first route that accepts a request handles it. */
-const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
-  request: (request, response, next) => routes.some((route) => route.request(request, response, next)),
-  upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
-});
-
 /** The service's version, from its package. */
 export const { version: VERSION } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
 ) as { readonly version: string };
 
-/** How often each duty runs with these settings, ms. */
-const dutyPeriods = (config: Config): ReadonlyMap<DutyName, number> =>
-  new Map(
-    DUTY_NAMES.map((name) => {
-      const { periodMs } = DUTIES[name];
-      return [name, typeof periodMs === "function" ? periodMs(config) : periodMs];
-    }),
+/** How actors are reached, and which of them live here. */
+export type AddressBook = Layer.Layer<Actors | Placement, never, Sharding.Sharding>;
+
+const clusterAddresses: AddressBook = Layer.mergeAll(actorsLayer, placementLayer);
+
+/** A line each. `feature.ts` of a feature has its slots, services/feature.ts their meaning. */
+const allFeatures = (options: FeatureOptions) => [
+  activity,
+  approvals,
+  changeRequests(options),
+  connectors,
+  environments(options),
+  modelProviders,
+  notifications(options),
+  spend,
+  subscriptions,
+];
+
+type ActorOptions<E> = Pick<ServiceOptions<E>, "config" | "nodeId" | "publicUrl" | "ports"> & {
+  readonly ready?: Effect.Effect<void>;
+  readonly addressBook?: AddressBook;
+};
+
+/** Ports, then actors over them, then the services that the endpoints use: the service without HTTP. */
+export const actorLayers = <E>({
+  ready = Effect.void,
+  addressBook = clusterAddresses,
+  ...options
+}: ActorOptions<E>) => {
+  const { config, nodeId, publicUrl, ports } = options;
+  const features = allFeatures({ ...config, nodeId, publicUrl });
+  const entity = { maxIdleMs: config.actorIdleMs };
+  const spec = { ...config, nodeId, internalUrl: INTERNAL_URL, gateway: sandboxGateway(config.llm) };
+
+  const duties = Layer.merge(
+    coreDuties({ ...spec, ready, features: pruneResults }),
+    slot(features, "duties"),
   );
+  const actors = Layer.mergeAll(
+    sessionActors({ ...entity, nodeId }),
+    sandboxActors({ ...entity, ...spec }),
+    accountActors({ ...entity, bootTimeoutMs: config.bootTimeoutMs }),
+    triggerActors({ ...entity, ...config }),
+    conversationActors(entity),
+    slot(features, "actors"),
+  );
+  const starting = Layer.mergeAll(firingLayer(config), startLimitsLayer, manifestsLayer);
+  const directory = Layer.mergeAll(
+    activityLayer,
+    admitterLayer,
+    directoryLayer,
+    cursorReadsLayer,
+    timersLayer,
+    environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
+    buildingLayer({ nodeId, atOnce: config.buildsAtOnce, basesMs: config.environmentBasesMs }),
+  );
+  const shared = Layer.mergeAll(
+    transitionRecordLayer,
+    RequestBranches.layer,
+    bootPlacesLayer(config.bootsAtOnce),
+    warmPoolLayer({ nodeId, ...config }),
+    conversationHubLayer,
+    modelPolicyLayer(config),
+    slot(features, "answers"),
+  );
+  const ground = Layer.mergeAll(
+    addressBook,
+    Doubts.layer,
+    RoomWishes.layer,
+    LaterLimits.layer,
+    Layer.succeed(PageAddress, publicUrl),
+    Layer.succeed(Runtimes, config.runtimes),
+    pausingLayer,
+  );
+  return duties.pipe(
+    Layer.provideMerge(actors),
+    Layer.provideMerge(starting),
+    Layer.provideMerge(directory),
+    Layer.provideMerge(shared),
+    Layer.provideMerge(ground),
+    Layer.provideMerge(ports),
+  );
+};
 
 const settings = <E>(
   { config, dataDir, diskFreeBytes, nodeId, publicUrl, git, listener }: ServiceOptions<E>,
@@ -347,49 +245,23 @@ const settings = <E>(
     }),
   );
 
-const handlers = Layer.mergeAll(
-  deviceLoginHandlers,
-  identityHandlers,
-  projectsHandlers,
-  sessionsHandlers,
-  secretsHandlers,
-  connectorsHandlers,
-  approvalsHandlers,
-  auditHandlers,
-  activityHandlers,
-  triggersHandlers,
-  triggerWishesHandlers,
-  firesHandlers,
-  webhookRefusalsHandlers,
-  outboundWebhooksHandlers,
-  changeRequestsHandlers,
-  reviewsHandlers,
-  environmentsHandlers,
-  sandboxHandlers,
-  conversationHandlers,
-  machinesHandlers,
-  messagesHandlers,
-  operatorHandlers,
-  peopleHandlers,
-  modelProvidersHandlers,
-  spendHandlers,
-  subscriptionsHandlers,
-);
-
-const routes = Layer.mergeAll(
-  HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(Layer.provide(handlers)),
-  docsRoute(Api),
-  gitRoute(pushHeard),
-  liveRoutes,
-  attachmentRoutes,
-  deviceLoginRoutes,
-  executorRoutes,
-  systemRoutes,
-  metricsRoute(showOutbound),
-  guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),
-  dashboardRoutes(PAGE_DIRECTORY),
-  connectorSignInRoutes,
-).pipe(Layer.provide(authorizedLayer));
+const routes = (features: ReturnType<typeof allFeatures>) =>
+  Layer.mergeAll(
+    HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(
+      Layer.provide(Layer.merge(coreHandlers, slot(features, "handlers"))),
+    ),
+    docsRoute(Api),
+    gitRoute(pushHeard),
+    liveRoutes,
+    attachmentRoutes,
+    deviceLoginRoutes,
+    executorRoutes,
+    systemRoutes,
+    metricsRoute(showOutbound),
+    guideRoutes(fileURLToPath(new URL("../docs", import.meta.url))),
+    dashboardRoutes(PAGE_DIRECTORY),
+    slot(features, "routes"),
+  ).pipe(Layer.provide(authorizedLayer));
 
 /**
  * Runs the service in the caller's scope. When it returns, actors are awake and requests are answered.
@@ -399,18 +271,16 @@ const routes = Layer.mergeAll(
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
   let started = false;
+  const features = allFeatures({ ...options.config, nodeId: options.nodeId, publicUrl: options.publicUrl });
   const ready = yield* Deferred.make<void>();
   const context = yield* Layer.build(
     Layer.mergeAll(
       settings(options, () => started),
       NodeHttpServer.layerHttpServices,
       webhookRecordLayer,
-      requestBranchesLayer({ intervalMs: DUTIES.change_requests.periodMs(options.config) }),
-      Layer.merge(pullRequestsLayer, spendLayer),
-      outboundWebhooksLayer(options),
+      slot(features, "beside"),
     ).pipe(
       Layer.provideMerge(openingsLayer),
-      Layer.provideMerge(outboundLayer),
       Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
     ),
   );
@@ -425,7 +295,10 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
         yield* makeRelay,
         yield* options.nodeRoutes,
       ];
-      yield* options.listener.attach(yield* exactPaths(HttpRouter.toHttpEffect(routes)), firstOf(raw));
+      yield* options.listener.attach(
+        yield* exactPaths(HttpRouter.toHttpEffect(routes(features))),
+        firstOf(raw),
+      );
       started = true;
       yield* Deferred.succeed(ready, undefined);
       if (token === null) return null;

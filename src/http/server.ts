@@ -46,6 +46,12 @@ export interface RawRoutes {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
 }
 
+/** The first route that accepts a request handles it. */
+export const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
+  request: (request, response, next) => routes.some((route) => route.request(request, response, next)),
+  upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
+});
+
 export interface ListenerOptions {
   readonly host: string;
   /** 0: any free port. */

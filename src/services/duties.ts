@@ -213,3 +213,20 @@ export const DUTIES = {
 export type DutyName = keyof typeof DUTIES;
 
 export const DUTY_NAMES = Object.keys(DUTIES) as readonly DutyName[];
+
+/** The settings that decide how often a duty runs, ms. */
+export interface DutySettings {
+  readonly schedulerIntervalMs: number;
+  readonly recoveryIntervalMs: number;
+  readonly idleTimeoutMs: number;
+  readonly manifestSyncMs: number;
+}
+
+/** How often each duty runs, ms. */
+export const dutyPeriods = (settings: DutySettings): ReadonlyMap<DutyName, number> =>
+  new Map(
+    DUTY_NAMES.map((name) => {
+      const { periodMs } = DUTIES[name];
+      return [name, typeof periodMs === "function" ? periodMs(settings) : periodMs];
+    }),
+  );

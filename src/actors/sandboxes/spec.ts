@@ -21,6 +21,7 @@ import {
   type SubscriptionChoice,
   usedSubscription,
 } from "../../domain/agents/subscription.ts";
+import { MODEL_HOST } from "../../domain/sandbox/account-provider.ts";
 import { OwnSubscriptions, type StartingSession } from "../../services/projects/own-subscriptions.ts";
 import { DEFAULT_AGENT } from "../../domain/sandbox/agent.ts";
 import { agentIn, Runtimes } from "../../services/projects/runtimes.ts";
@@ -52,6 +53,21 @@ export interface SpecOptions {
   /** PLATFORM_CLONE_CREDENTIAL_TTL_MS. */
   readonly cloneCredentialTtlMs: number;
 }
+
+/** The gateway as sandboxes see it: our host name, and the configured path. @param llm PLATFORM_LLM_* */
+export const sandboxGateway = (
+  llm: { readonly baseUrl: string; readonly apiKey: string; readonly tiers: readonly string[] } | null,
+): SpecOptions["gateway"] => {
+  if (llm === null) return null;
+  const upstream = new URL(llm.baseUrl);
+  const path = upstream.pathname.replace(/\/$/, "");
+  return {
+    upstream: `${upstream.origin}${path}`,
+    baseUrl: `http://${MODEL_HOST}${path}`,
+    apiKey: llm.apiKey,
+    tiers: llm.tiers,
+  };
+};
 
 /**
  * How much of a boot's time is left, ms. Never more than a whole boot's time: a clock that was set back must not

@@ -4,6 +4,7 @@
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
+import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
@@ -26,6 +27,7 @@ import {
   usedProviders,
 } from "../../domain/sandbox/model.ts";
 import { GitBackend, type GitError, type Repository } from "../../git/port.ts";
+import { SandboxProvider } from "../../sandbox/port.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
@@ -48,6 +50,22 @@ export interface ModelRules {
 export const ModelPolicy = Context.Reference<ModelRules>("platform/services/ModelPolicy", {
   defaultValue: () => ({ required: false, gatewayTiers: [], defaults: {}, gatewayKey: null }),
 });
+
+/** @param settings the managed gateway (PLATFORM_LLM_*), null without one, and the models of agents that name none */
+export const modelPolicyLayer = (settings: {
+  readonly llm: { readonly tiers: readonly string[]; readonly apiKey: string } | null;
+  readonly defaultModels: DefaultModels;
+}) =>
+  Layer.effect(
+    ModelPolicy,
+    Effect.map(SandboxProvider, ({ name }) => ({
+      // The simulated provider runs no model.
+      required: name !== "simulated",
+      gatewayTiers: settings.llm?.tiers ?? [],
+      gatewayKey: settings.llm?.apiKey ?? null,
+      defaults: settings.defaultModels,
+    })),
+  );
 
 /** The session would have no model (api.md 3: 422 `no_model`); the message says what to set. */
 export class NoModel extends Schema.TaggedError<NoModel>()("NoModel", { message: Schema.String }) {}
