@@ -37,6 +37,7 @@ import { GitBackend } from "./git/port.ts";
 import { repositoriesIn } from "./git/repository/repository-path.ts";
 import { requireGit } from "./git/run.ts";
 import { countBuffersWithHeap } from "./ground/heap.ts";
+import { readLogo } from "./http/pages/logo.ts";
 import { loadProtocol } from "./http/raw/executor.ts";
 import { routeTable } from "./api.ts";
 import { openListener } from "./http/server.ts";
@@ -97,6 +98,7 @@ const showToken = Effect.fnUntraced(function* (dataDir: string, first: { token: 
 
 const serveWith = Effect.fnUntraced(function* (config: Config) {
   yield* Effect.forEach(config.unknownSettings, (line) => Effect.logWarning(line), { discard: true });
+  const logo = yield* refusable(() => (config.logoFile === null ? null : readLogo(config.logoFile)));
   yield* refusable(() => config.masterKey === null || readKey(config.masterKey, "PLATFORM_MASTER_KEY"));
   yield* requireGit;
   const dataDir = yield* claimDataDirectory(config.dataDir);
@@ -140,6 +142,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     dataDir,
     nodeId: installation.nodeId,
     publicUrl,
+    logo,
     git: withDoor(saved, kept.endpoint),
     ports: Layer.mergeAll(
       Layer.succeedContext(withPlaces(place, Context.merge(parts, saved))),

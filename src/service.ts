@@ -51,10 +51,11 @@ import { liveRoutes } from "./http/live/live.ts";
 import { watchGauges } from "./http/operating/gauges.ts";
 import { metricsRoute } from "./http/operating/metrics.ts";
 import { Readiness, systemRoutes } from "./http/operating/system.ts";
-import { dashboardRoutes, InstallationName } from "./http/pages/dashboard.ts";
+import { dashboardRoutes, InstallationLook } from "./http/pages/dashboard.ts";
 import { issueCode, openingLink } from "./http/pages/dashboard-sessions.ts";
 import { docsRoute } from "./http/pages/docs.ts";
 import { guideRoutes } from "./http/pages/guide.ts";
+import type { Content } from "./http/pages/page-bundle.ts";
 import { PAGE_DIRECTORY } from "./http/pages/page-files.ts";
 import { attachmentRoutes } from "./http/raw/attachments.ts";
 import { deviceLoginRoutes } from "./http/raw/device-logins.ts";
@@ -118,6 +119,8 @@ export interface ServiceOptions<E> {
   readonly diskFreeBytes: Effect.Effect<number | null>;
   readonly nodeId: string;
   readonly publicUrl: string;
+  /** The operator's, as a file of the page. Absent: none. */
+  readonly logo?: Content | null;
   /** The smart HTTP protocol over the hosted repositories. */
   readonly git: SmartHttp;
   readonly ports: Layer.Layer<Ports, E>;
@@ -219,7 +222,7 @@ export const actorLayers = <E>({
 };
 
 const settings = <E>(
-  { config, dataDir, diskFreeBytes, nodeId, publicUrl, git, listener }: ServiceOptions<E>,
+  { config, dataDir, diskFreeBytes, nodeId, publicUrl, git, listener, logo = null }: ServiceOptions<E>,
   started: () => boolean,
 ) =>
   Layer.mergeAll(
@@ -229,7 +232,7 @@ const settings = <E>(
       internalUrl: INTERNAL_URL,
       previews: config.previewUrl ?? localPreviews(listener.port),
     }),
-    Layer.succeed(InstallationName, config.name),
+    Layer.succeed(InstallationLook, { name: config.name, logo }),
     Layer.succeed(Proxies, config.trustedProxies),
     Layer.succeed(ImportPolicy, { roots: config.importRoots, allowHosts: config.gitAllowHosts, dataDir }),
     Refusals.layer,

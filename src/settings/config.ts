@@ -52,6 +52,8 @@ export interface Config extends TurnSettings {
   readonly publicUrl: string | null;
   /** What the page calls the installation. */
   readonly name: string;
+  /** The picture before it. Null: none. */
+  readonly logoFile: string | null;
   /** Where browsers reach ports of sandboxes. Null: below `localhost`, on the service's own port. */
   readonly previewUrl: PreviewAddress | null;
   readonly dataDir: string;
@@ -210,6 +212,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     port: read.integer("PLATFORM_PORT"),
     publicUrl: read.origin("PLATFORM_PUBLIC_URL"),
     name: read.parsed("PLATFORM_NAME", parseInstallationName),
+    logoFile: located(read.text("PLATFORM_LOGO")),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
     databaseUrl: read.databaseUrl(environment),

@@ -1,6 +1,6 @@
 /** Signing in to the page, its cookie and what it may do (api.md 3 "preview", 9; threats.md T08). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { namedPage, PAGE_DIRECTORY, PAGE_NAME, readPage } from "../../src/http/pages/page-files.ts";
+import { ownPage, PAGE_DIRECTORY, PAGE_NAME, readPage } from "../../src/http/pages/page-files.ts";
 import { cookieIn } from "../../src/http/pages/dashboard-sessions.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -130,17 +130,21 @@ describe("the page", () => {
     }
   });
 
-  it("has the installation's own name in its title and at its top, as text", async () => {
+  it("has the installation's own name in its title and at its top, as text, after its logo", async () => {
     const files = await readPage(PAGE_DIRECTORY);
-    const ofAda = await namedPage(files, "Ada &amp; Co");
+    const logo = { name: "logo.svg", plain: Buffer.from("<svg/>") };
+    const ofAda = await ownPage(files, { name: "Ada & Co", logo });
     const [before, after] = [files, ofAda].map((all) => {
       const page = all.find(({ name }) => name === "index.html");
       return { tag: page?.tag, html: Buffer.from(page?.plain ?? []).toString() };
     });
     expect(after?.html).toContain("<title>Ada &amp; Co</title>");
-    expect(after?.html).toMatch(/class="brand"[^>]*>Ada &amp; Co</);
+    expect(after?.html).toMatch(
+      /class="brand"[^>]*><img class="logo" src="logo.svg" alt="" \/>Ada &amp; Co<\/a>/,
+    );
     expect(after?.tag).not.toBe(before?.tag);
-    expect(await namedPage(files, PAGE_NAME)).toEqual(files);
+    expect(ofAda.find(({ name }) => name === "logo.svg")).toMatchObject({ type: "image/svg+xml" });
+    expect(await ownPage(files, { name: PAGE_NAME, logo: null })).toEqual(files);
   });
 
   it("keeps the notice of the Markdown library's license", async () => {

@@ -26,7 +26,7 @@ import { DOOR_STYLE, doorBody, pagesWith } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../answers/refused-requests.ts";
-import { namedPage, PAGE_NAME, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
+import { ownPage, type OwnLook, PAGE_NAME, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
 import { escaped } from "../../ground/html.ts";
 
 const SECURITY_HEADERS = {
@@ -169,17 +169,17 @@ const makeLink = Effect.gen(function* () {
   return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
 });
 
-/** What the page calls the installation (PLATFORM_NAME). */
-export const InstallationName = Context.Reference<string>("platform/http/InstallationName", {
-  defaultValue: () => PAGE_NAME,
+/** How the page names and shows the installation. */
+export const InstallationLook = Context.Reference<OwnLook>("platform/http/InstallationLook", {
+  defaultValue: () => ({ name: PAGE_NAME, logo: null }),
 });
 
 /** @param directory contains the page's files. */
 export const dashboardRoutes = (directory: string) =>
   Layer.unwrap(
     Effect.map(
-      Effect.flatMap(InstallationName, (name) =>
-        Effect.promise(async () => namedPage(await readPage(directory), escaped(name))),
+      Effect.flatMap(InstallationLook, (look) =>
+        Effect.promise(async () => ownPage(await readPage(directory), look)),
       ),
       (files) =>
         HttpRouter.addAll([

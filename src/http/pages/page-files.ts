@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import * as Schema from "effect/Schema";
+import { escaped } from "../../ground/html.ts";
 import { keptFile, madeOnce } from "../../ground/build-cache.ts";
 import { BUNDLE_SOURCES, bundlePage, type Content } from "./page-bundle.ts";
 
@@ -18,6 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".png": "image/png",
 };
 
 const PageFile = Schema.Struct({
@@ -69,25 +71,32 @@ const served = async ({ name, plain }: Content, isLasting: boolean): Promise<Pag
 /** The name in `index.html`. */
 export const PAGE_NAME = "Platform";
 
-/** The page with another name in its title and at its top. @param name as HTML */
-export const namedPage = (files: readonly PageFile[], name: string): Promise<readonly PageFile[]> =>
-  Promise.all(
-    files.map(async (file) =>
-      file.name !== "index.html" || name === PAGE_NAME
-        ? file
-        : served(
-            {
-              name: file.name,
-              plain: Buffer.from(
-                Buffer.from(file.plain)
-                  .toString()
-                  .replaceAll(`>${PAGE_NAME}<`, () => `>${name}<`),
-              ),
-            },
-            file.isLasting,
-          ),
-    ),
-  );
+/** What an operator chooses of the page's look: its name (PLATFORM_NAME) and its logo (PLATFORM_LOGO). */
+export interface OwnLook {
+  readonly name: string;
+  readonly logo: Content | null;
+}
+
+/** The page with the name in its title and at its top. The logo stands before it, and is a file of its own. */
+export const ownPage = async (
+  files: readonly PageFile[],
+  { name, logo }: OwnLook,
+): Promise<readonly PageFile[]> => {
+  if (name === PAGE_NAME && logo === null) return files;
+  const title = escaped(name);
+  const picture = logo === null ? "" : `<img class="logo" src="${logo.name}" alt="" />`;
+  const named = (html: string) =>
+    html
+      .replace(`<title>${PAGE_NAME}<`, () => `<title>${title}<`)
+      .replace(`>${PAGE_NAME}</a>`, () => `>${picture}${title}</a>`);
+  const changed = files.map(async (file) => {
+    if (file.name !== "index.html") return file;
+    const plain = Buffer.from(named(Buffer.from(file.plain).toString()));
+    return served({ name: file.name, plain }, file.isLasting);
+  });
+  const added = logo === null ? [] : [served(logo, false)];
+  return Promise.all([...changed, ...added]);
+};
 
 const make = async (directory: string, names: readonly string[]): Promise<readonly PageFile[]> => {
   const { files, entries, parts } = await bundlePage(directory);
