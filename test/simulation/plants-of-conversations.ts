@@ -7,7 +7,7 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
     file: "test/twins/store/conversations.ts",
     find: "session?.sandboxId === report.sandboxId && tables.isSandboxLive(report.sandboxId);",
     put: "true;",
-    seed: 20,
+    seed: 105,
   },
   {
     name: "items-left-open",

@@ -42,7 +42,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/duties/secrets.ts",
     find: "const names = Object.keys(change.env);",
     put: "const names = Object.entries(change.env);",
-    seed: 15,
+    seed: 5,
   },
   {
     name: "work-merged-at-stop",
@@ -103,7 +103,7 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "test/twins/store/sandboxes.ts",
     find: 'if (session?.status !== "provisioning" || session.sandboxId !== id) return;',
     put: "if (session === undefined) return;",
-    seed: 135,
+    seed: 31,
   },
   {
     name: "counters-not-mended",
@@ -166,6 +166,6 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
     file: "src/machines/session.ts",
     find: '  actions: ["settle" as const, restartAfterStop],',
     put: '  actions: ["settle" as const, restartAfterStop, "removeSaves" as const],',
-    seed: 6_000_000_016,
+    seed: 6_000_000_062,
   },
 ];

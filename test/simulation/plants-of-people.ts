@@ -21,7 +21,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  held: context.queue.length > 0,\n",
     put: "",
-    seed: 1_000_008,
+    seed: 1_000_009,
   },
   {
     name: "message-does-not-resume-the-queue",
@@ -35,7 +35,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_014,
+    seed: 1_000_003,
   },
   {
     name: "interrupt-noted-only",
@@ -49,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_044,
+    seed: 1_000_065,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -77,14 +77,14 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/actors/conversation.ts",
     find: '      Effect.catchTag("NoConversation", () => Effect.succeed(null)),',
     put: '      Effect.catchTag(["NoConversation", "DaemonUnreachable"], () => Effect.succeed(null)),',
-    seed: 1_000_002,
+    seed: 1_000_008,
   },
   {
     name: "accepted-message-sent-under-another-id",
     file: "src/actors/conversation.ts",
     find: "  id: item.id,\n  sent_at:",
     put: "  id: item.nativeId ?? item.id,\n  sent_at:",
-    seed: 1_000_007,
+    seed: 1_000_001,
   },
   {
     name: "closed-requests-kept-open",
@@ -119,20 +119,20 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/http/handlers/messages.ts",
     find: "  return accepted && request.answer !== null ?",
     put: "  return accepted ?",
-    seed: 1_000_005,
+    seed: 1_000_121,
   },
   {
     name: "requests-of-a-repeated-report-missed",
     file: "src/actors/conversations/runtime-reports.ts",
     find: "      if (isMissed(news)) yield* readRequests;\n",
     put: "",
-    seed: 1_000_008,
+    seed: 1_000_022,
   },
   {
     name: "sent-message-taken-back",
     file: "src/http/handlers/messages.ts",
     find: '  if (status === "cancelled") return;',
     put: '  if (status !== "failed") return;',
-    seed: 1_000_012,
+    seed: 1_000_002,
   },
 ];

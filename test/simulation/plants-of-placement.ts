@@ -51,14 +51,14 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/duties/scheduler.ts",
     find: "        yield* timers.tellAgain(now - TOLD_LONG_AGO_MS);\n",
     put: "",
-    seed: 35,
+    seed: 18,
   },
   {
     name: "instants-with-a-row-hold-the-cursor",
     file: "src/actors/trigger.ts",
     find: '    if (admission.outcome === "accounted") yield* skip(due, "missed", [at]);\n',
     put: "",
-    seed: 7,
+    seed: 12,
   },
   {
     name: "thawed-node-carries-out-what-waited",

@@ -14,13 +14,13 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
     file: "src/features/change-requests/actor.ts",
     find: "    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));\n",
     put: "    if (sides !== null) return refusedByGit(failure, true);\n    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));\n",
-    seed: 125,
+    seed: 41,
   },
   {
     name: "change-request-fence-forgotten",
     file: "test/twins/store/actor-memory.ts",
     find: "row.version !== change.version",
     put: '(kind !== "change_request" && row.version !== change.version)',
-    seed: 22,
+    seed: 62,
   },
 ];

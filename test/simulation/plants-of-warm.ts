@@ -35,7 +35,7 @@ export const PLANTS_OF_WARM: readonly Plant[] = [
     file: "src/duties/warm-pool.ts",
     find: "    if (!mine.has(id)) return false;\n",
     put: "    if (!mine.has(id)) return true;\n",
-    seed: 3_000_000_003,
+    seed: 3_000_000_004,
   },
   {
     name: "one-more-waits-than-there-are-places",

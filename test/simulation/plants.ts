@@ -66,7 +66,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '      supersedes: ["bootSandbox", "watchSandbox", "saveWork", "putOffSave"],',
     put: "",
-    seed: 4,
+    seed: 31,
   },
   {
     name: "destroy-forgotten",
@@ -80,7 +80,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/sandbox.ts",
     find: '    Effect.retry(backoff("100 millis", "30 seconds")),\n    Effect.orDie,\n  );\n\n/** How often',
     put: "    Effect.ignore,\n  );\n\n/** How often",
-    seed: 10,
+    seed: 116,
   },
   {
     name: "teardown-forgotten-at-stop",
@@ -143,7 +143,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/delivery.ts",
     find: '    Effect.retry(backoff("50 millis", "5 seconds")),\n    Effect.orDie,',
     put: "    Effect.ignore,",
-    seed: 10,
+    seed: 8,
   },
   {
     name: "lost-signal-while-draining",
@@ -262,7 +262,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/actors/trigger.ts",
     find: "    yield* skip(due, reason, passed);\n    if (newest === null) return now;",
     put: "    if (newest === null) return now;",
-    seed: 2,
+    seed: 8,
   },
   {
     name: "missed-instants-all-fired-late",
@@ -318,7 +318,7 @@ export const PLANTS: readonly Plant[] = [
     file: "src/http/steps/sessions/stopping.ts",
     find: '{ type: "stop.requested", save }',
     put: '{ type: "idle.elapsed" }',
-    seed: 28,
+    seed: 11,
   },
   {
     name: "instants-taken-for-one",
