@@ -194,10 +194,10 @@ const serve = (parts: Parts): Effect.Effect<void, never, Scope.Scope> =>
         endAgent: Effect.suspend(() => {
           steering.end();
           const runtimeEnd = Effect.flatMap(Deferred.await(parts.controlled), ({ runtime }) => runtime.end);
-          const kept = Effect.flatMap(Deferred.await(parts.controlled), ({ launch }) =>
+          const keepalive = Effect.flatMap(Deferred.await(parts.controlled), ({ launch }) =>
             parts.subscription.takeBack({ ...parts, launch }),
           );
-          return Effect.andThen(terminals.endAll, Effect.andThen(runtimeEnd, kept));
+          return Effect.andThen(terminals.endAll, Effect.andThen(runtimeEnd, keepalive));
         }),
       }),
     });
@@ -223,7 +223,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const { settings, report } = parts;
   const { workspace } = settings.layout;
   const checkedOut = yield* Deferred.make<void>();
-  const brought = yield* Deferred.make<void>();
+  const restoration = yield* Deferred.make<void>();
   const startDir = join(workspace, DEFAULT_CONFIG_DIR);
   let configDir = startDir;
   const launch = (command: readonly string[]) => agentLaunch(parts, configDir, command);
@@ -233,7 +233,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
       writeRuntimeDefaults(parts, configDir);
       return runtimeLaunch(parts, configDir);
     },
-    beforeFirst: bringsRecord(parts) ? Deferred.await(brought) : Effect.void,
+    beforeFirst: bringsRecord(parts) ? Deferred.await(restoration) : Effect.void,
     prepare: (isFirst) => parts.subscription.prepare({ ...parts, launch }, isFirst),
     whenCheckedOut: Deferred.await(checkedOut),
     beforeMessages: takeBackOwnEdit(settings, parts.adapter.ownEdit, () => configDir),
@@ -248,7 +248,7 @@ const boot = Effect.fnUntraced(function* (parts: Parts) {
   const checkedOutFirst = settings.autoClone ? yield* checkOutWithin(parts) : null;
   const ahead = parts.claimed?.prepared?.setup ?? null;
   const checkout = checkedOutFirst && (yield* bringBack({ ...parts, ahead }, checkedOutFirst));
-  yield* Deferred.succeed(brought, undefined);
+  yield* Deferred.succeed(restoration, undefined);
   if (checkout !== null) {
     configDir = checkout.configDir.path;
     // The runtime has started. It reads its settings with the first request, which comes after this.
@@ -336,10 +336,10 @@ const instruct = Effect.fnUntraced(function* (
 const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log, claimed }: Parts) {
   const fetch = fetchCredential(settings, redactor);
   const refused = claimed?.refused ?? (yield* listenForRejections(settings));
-  let given = claimed?.claim.credential;
+  let credential = claimed?.claim.credential;
   const first = Effect.suspend(() => {
-    const answer = given;
-    given = undefined;
+    const answer = credential;
+    credential = undefined;
     return answer === undefined ? fetch : Effect.sync(() => storeCredential(settings, redactor, answer));
   });
   const attempts = checkOut({
@@ -392,7 +392,7 @@ const agentSession = ({ settings, instructions }: Pick<Parts, "settings" | "inst
   };
 };
 
-/** The mode in which the agent begins. opencode's modes are its agents. Null: the runtime's own. */
+/** The mode in which the agent begins. opencode's modes are its agents. Null means the runtime's own. */
 const ownMode = ({ agentName, launch: { adapter, agent } }: Parts["settings"]): string | null => {
   const mode = agent?.mode ?? null;
   return mode === null && adapter === "opencode" && agentName !== DEFAULT_AGENT ? agentName : mode;
@@ -413,8 +413,8 @@ const bootstrap = Effect.fnUntraced(function* (
   yield* report.whenServed;
   log("ready");
   const session = agentSession(parts);
-  const failed = yield* setup;
-  const left = withSetup(yield* recallFormer(parts, session), failed, session);
+  const setupFailure = yield* setup;
+  const left = withSetup(yield* recallFormer(parts, session), setupFailure, session);
   if (prompt !== null) {
     const text = left === null ? prompt : `${prompt}\n\n${left.text}`;
     yield* handOver(parts, { ...session, text });

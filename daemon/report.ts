@@ -76,7 +76,7 @@ export interface HealthReport {
   readonly bootstrap: BootstrapReport;
   /** `wanted`: the boot waits for saved work, which the service delivers. */
   readonly restore: "none" | "wanted" | "running" | "done";
-  /** The saved work that this boot brought back. Null: it was not asked to. */
+  /** The saved work that this boot brought back. Null if it was not asked to. */
   readonly restored: Restored | null;
   readonly turn: TurnReport;
   /** When a person last typed in a terminal. */
@@ -152,14 +152,14 @@ export class Report {
 
   /** Records how a turn ended. @returns the reported form: redacted and bounded. */
   endTurn({ state, error }: TurnEnd, at: string, conversation: ConversationTurn | null = null): NumberedTurn {
-    const told =
+    const failure =
       error === null
         ? null
         : {
             code: error.code,
             message: cutText(this.#redactor.redact(storableText(error.message)), TURN_MESSAGE_MAX),
           };
-    const last = { number: (this.turn.last?.number ?? 0) + 1, state, error: told, at, conversation };
+    const last = { number: (this.turn.last?.number ?? 0) + 1, state, error: failure, at, conversation };
     this.turn = { ...this.turn, last };
     for (const look of this.#turnWatchers) look();
     return last;

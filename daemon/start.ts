@@ -36,12 +36,12 @@ const write = (line: string): void => {
  * killed.
  */
 const openLog = (): LogRing => {
-  let unchecked = 0;
+  let uncheckedLines = 0;
   const ring = new LogRing((line) => {
     write(line);
-    unchecked += line.length;
-    if (unchecked < RING_BYTES) return;
-    unchecked = 0;
+    uncheckedLines += line.length;
+    if (uncheckedLines < RING_BYTES) return;
+    uncheckedLines = 0;
     keepFileBounded(ring);
   });
   return ring;
@@ -89,9 +89,9 @@ export const start = (layout: Layout): void => {
   );
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => fiber.interruptUnsafe());
   fiber.addObserver((exit) => {
-    const asked = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause);
-    if (!asked && Exit.isFailure(exit)) fail(Cause.pretty(exit.cause));
-    process.exit(asked ? 0 : 1);
+    const isRequested = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause);
+    if (!isRequested && Exit.isFailure(exit)) fail(Cause.pretty(exit.cause));
+    process.exit(isRequested ? 0 : 1);
   });
 };
 
@@ -102,14 +102,14 @@ const runAfterClaim = (
 ): Effect.Effect<never> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const claimed = yield* standBy({
+      const claim = yield* standBy({
         ...options,
         log,
         allowance,
         adapter: makeAdapter(options.settings),
       });
-      const settings = claimedSettings(environment, options.settings, claimed.claim);
-      return yield* runDaemon({ ...options, settings, ring, claimed });
+      const settings = claimedSettings(environment, options.settings, claim.claim);
+      return yield* runDaemon({ ...options, settings, ring, claimed: claim });
     }),
   );
 

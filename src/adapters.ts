@@ -16,7 +16,7 @@ import { agentBinaries } from "./sandbox/bundle/agent-binaries.ts";
 import type { Config } from "./settings/config.ts";
 import type { KubernetesSettings } from "./domain/sandbox/kubernetes.ts";
 import { neededSignInMs } from "./domain/person/sign-in.ts";
-import { measured } from "./git/measured.ts";
+import { measureGit } from "./git/measured.ts";
 import { Measures } from "./telemetry/port.ts";
 import { byKind } from "./git/backends.ts";
 import { openExternal, plainRemote } from "./git/upstream/external.ts";
@@ -62,7 +62,7 @@ import { machineProvider } from "./sandbox/machine/provider.ts";
 import {
   leaveRunDirectory,
   removeTree,
-  runDirectoryOf,
+  runDirectoryPath,
   treesInUse,
 } from "./sandbox/machine/disk/run-directory.ts";
 import type { ModelDoor } from "./sandbox/model-door.ts";
@@ -128,7 +128,7 @@ export const store = ({
 export const hostedIn = (dataDir: string): string => path.join(dataDir, "repositories");
 
 /** The hosted repositories in the data directory. */
-export const hosted = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
+export const gitHost = ({ config, dataDir }: Pick<Place, "config" | "dataDir">) =>
   hostedBackend({ directory: hostedIn(dataDir), allowHosts: config.gitAllowHosts });
 
 /** Includes the ports that are context references: pull requests, and this node's own copies of repositories. */
@@ -148,11 +148,11 @@ export const repositories = Effect.fnUntraced(function* (
   const upstreams = yield* Upstreams;
   const allowHosts = config.gitAllowHosts;
   const { mirrors, codeHostMirrors } = mirrorsIn(dataDir);
-  const git = yield* openExternal({ directory: mirrors, allowHosts, upstreams, remoteOf: plainRemote });
+  const git = yield* openExternal({ directory: mirrors, allowHosts, upstreams, findRemote: plainRemote });
   const github = yield* githubRepositories({
     upstreams,
     allowHosts,
-    mirrored: (remoteOf) => openExternal({ directory: codeHostMirrors, allowHosts, upstreams, remoteOf }),
+    mirrored: (findRemote) => openExternal({ directory: codeHostMirrors, allowHosts, upstreams, findRemote }),
   });
   const { backend, endpoint } = byKind(upstreams, {
     hosted: { backend: hostedAnywhere, endpoint: smartHttp({ directory: hostedIn(dataDir) }) },
@@ -164,7 +164,7 @@ export const repositories = Effect.fnUntraced(function* (
     keptMirrors(mirrors, git.backend),
     keptMirrors(codeHostMirrors, github.backend),
   ];
-  const ports = Context.make(GitBackend, measured(backend, yield* Measures)).pipe(
+  const ports = Context.make(GitBackend, measureGit(backend, yield* Measures)).pipe(
     Context.add(PullRequests, github.pulls),
     Context.add(
       Connections,
@@ -178,11 +178,11 @@ export const repositories = Effect.fnUntraced(function* (
 });
 
 /** A directory of each project. */
-const projectDirectory = (what: string, placeOf: (projectId: string) => string): ProjectPlace => ({
+const projectDirectory = (what: string, directoryFor: (projectId: string) => string): ProjectPlace => ({
   what,
   remove: (projectId) =>
     Effect.tryPromise({
-      try: () => removeTree(placeOf(projectId)),
+      try: () => removeTree(directoryFor(projectId)),
       catch: (error) => ({ message: thrownText(error) }),
     }),
 });
@@ -298,7 +298,7 @@ const builderOptions = (
   ...LAYERS_KEPT,
   directory: path.join(dataDir, directory),
   // A sibling of the sandboxes' own: its path is short, and their users can enter it.
-  runDir: `${runDirectoryOf(installation.installationId)}-${suffix}`,
+  runDir: `${runDirectoryPath(installation.installationId)}-${suffix}`,
   installationId: `${installation.installationId}-${suffix}`,
   nodePath: process.execPath,
   path: config.path,
@@ -322,7 +322,7 @@ const buildLimits = ({ buildTimeoutMs, buildMemoryMb, buildDiskMb }: Config): Bu
   imageFiles: 2_000_000,
 });
 
-/** The registry to which images of this machine are pushed (PLATFORM_IMAGE_REGISTRY). Null: none is named. */
+/** The registry to which images of this machine are pushed (PLATFORM_IMAGE_REGISTRY). Null if none is named. */
 export const registryImages = (place: Place): RegistryImages | null => {
   const { imageRegistry } = place.config;
   if (imageRegistry === null) return null;
@@ -350,7 +350,7 @@ export const buildSite = (place: Place) => {
         limits: buildLimits(config),
         egressAllow: config.egressAllow,
         imagesBytes: config.imagesMaxMb * MIB,
-        inUse: () => treesInUse(runDirectoryOf(place.installation.installationId)),
+        inUse: () => treesInUse(runDirectoryPath(place.installation.installationId)),
         registry: registryImages(place),
       }).pipe(
         Layer.provide(buildahBuilder(builderOptions(place, { directory: "environments", suffix: "b" }))),
@@ -383,7 +383,7 @@ export const machineOptions = Effect.fnUntraced(function* (place: Place): Effect
     ...programs,
     imagesDir: imagesDirectory(place),
     runtimesDir: runtimesDirectory(place),
-    runDir: runDirectoryOf(installation.installationId),
+    runDir: runDirectoryPath(installation.installationId),
     installationId: installation.installationId,
     nodeId: installation.nodeId,
     nodePath: process.execPath,
@@ -451,7 +451,7 @@ export const kubernetesOptions = (place: Place, settings: KubernetesSettings): K
     nodeId: installation.nodeId,
     limits: sandboxLimits(config),
     ...(config.packages.cacheMb > 0 && { packageSources: config.packages }),
-    launchOf: launchText(launchOptions(config)),
+    launchText: launchText(launchOptions(config)),
     ...(place.modelDoor !== undefined && { modelDoor: place.modelDoor }),
   };
 };
@@ -462,10 +462,10 @@ const sweepImages = (place: Place) =>
     const now = yield* Clock.currentTimeMillis;
     yield* Effect.tryPromise(async () => {
       await registryImages(place)?.sweep();
-      const used = await treesInUse(runDirectoryOf(place.installation.installationId));
-      await new ImageStore(imagesDirectory(place)).prune(used, now);
+      const usedTrees = await treesInUse(runDirectoryPath(place.installation.installationId));
+      await new ImageStore(imagesDirectory(place)).prune(usedTrees, now);
       // Those of Pods are copies.
-      await new RuntimeStore(runtimesDirectory(place)).prune(used, now);
+      await new RuntimeStore(runtimesDirectory(place)).prune(usedTrees, now);
     });
   }).pipe(Effect.catch(({ cause }) => Effect.logWarning("unused images stay", cause)));
 

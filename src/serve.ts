@@ -15,7 +15,7 @@ import { thrownText } from "./ground/thrown.ts";
 import { keyringLayer } from "./services/keyring.ts";
 import {
   buildSite,
-  hosted,
+  gitHost,
   hostedIn,
   type Place,
   repositories,
@@ -46,7 +46,7 @@ import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
 import { keepFirstToken, openInstallation, readKey } from "./installation/identity.ts";
 import { confirmMasterKey, openMasterKeys } from "./installation/master-keys.ts";
-import { openRunDirectory, runDirectoryOf } from "./sandbox/machine/disk/run-directory.ts";
+import { openRunDirectory, runDirectoryPath } from "./sandbox/machine/disk/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
 import { runService, VERSION } from "./service.ts";
 import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";
@@ -63,7 +63,7 @@ const refusable = <A>(read: () => A) => Effect.try({ try: read, catch: (error) =
 
 /** Only this data directory owns the sandboxes of the installation. A copy of the directory does not. */
 const ownSandboxes = Effect.fnUntraced(function* (dataDir: string, installationId: string) {
-  const runDir = runDirectoryOf(installationId);
+  const runDir = runDirectoryPath(installationId);
   yield* Effect.tryPromise({ try: () => openRunDirectory(runDir), catch: (error) => error });
   yield* claimRunDirectory({ runDir, dataDir });
 });
@@ -110,7 +110,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   // Database and sandboxes start slowly, so they start in parallel.
   const [built] = yield* Effect.all(
     [
-      Layer.build(Layer.mergeAll(explainedStore(place), sandboxes(place), hosted(place), buildSite(place))),
+      Layer.build(Layer.mergeAll(explainedStore(place), sandboxes(place), gitHost(place), buildSite(place))),
       loadProtocol,
     ],
     { concurrency: "unbounded" },
@@ -127,14 +127,14 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
   );
   yield* Effect.provideContext(confirmMasterKey(keys), provider);
   const own = Context.merge(provider, nodes);
-  const kept = yield* Effect.provide(
+  const nodeGit = yield* Effect.provide(
     repositories(place, Context.get(nodes, GitBackend)),
     Layer.provide(upstreamsLayer, Layer.succeedContext(provider)),
   );
   const { adopt } = yield* Effect.provideContext(Nodes, provider);
   yield* adopt(installation.nodeId, yield* repositoriesIn(hostedIn(dataDir)));
-  const parts = Context.merge(own, kept.ports);
-  const saved = yield* Layer.build(Layer.provide(savedWork(place), Layer.succeedContext(parts)));
+  const parts = Context.merge(own, nodeGit.ports);
+  const saves = yield* Layer.build(Layer.provide(savedWork(place), Layer.succeedContext(parts)));
   const ending = yield* Deferred.make<void>();
   const publicUrl = config.publicUrl ?? `http://${dialAddress(config.host)}:${listener.port}`;
   const first = yield* runService({
@@ -143,9 +143,9 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     nodeId: installation.nodeId,
     publicUrl,
     logo,
-    git: withDoor(saved, kept.endpoint),
+    git: withDoor(saves, nodeGit.endpoint),
     ports: Layer.mergeAll(
-      Layer.succeedContext(withPlaces(place, Context.merge(parts, saved))),
+      Layer.succeedContext(withPlaces(place, Context.merge(parts, saves))),
       waysOut(place).pipe(Layer.provide(Layer.succeedContext(provider))),
       runner(config).pipe(Layer.provide(Layer.succeedContext(provider))),
       config.inspectPort === null
@@ -154,7 +154,7 @@ const serveWith = Effect.fnUntraced(function* (config: Config) {
     ),
     listener,
     diskFreeBytes: freeBytes(dataDir),
-    nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), Context.merge(nodes, saved)),
+    nodeRoutes: Effect.provideContext(makeNodeRoutes(Deferred.await(ending)), Context.merge(nodes, saves)),
   });
   const { summary } = yield* Effect.provideContext(SandboxProvider, provider);
   yield* Effect.logInfo(`sandboxes: ${summary}`);
@@ -185,7 +185,7 @@ const serve = Effect.gen(function* () {
 });
 
 /** A refused start tells the operator the reason in a sentence, without a stack trace. */
-const refused = (error: unknown): Effect.Effect<never> =>
+const exitRefused = (error: unknown): Effect.Effect<never> =>
   Effect.sync(() => {
     process.stderr.write(`${thrownText(error)}\n`);
     return process.exit(1);
@@ -193,9 +193,9 @@ const refused = (error: unknown): Effect.Effect<never> =>
 
 /** From settings to shutdown. A refused start ends the process. */
 export const service: Effect.Effect<never> = Effect.scoped(serve).pipe(
-  Effect.catch(refused),
+  Effect.catch(exitRefused),
   // Any part may need the build, so no part's type names this failure.
-  Effect.catchDefect((defect) => (defect instanceof NotBuilt ? refused(defect) : Effect.die(defect))),
+  Effect.catchDefect((defect) => (defect instanceof NotBuilt ? exitRefused(defect) : Effect.die(defect))),
   Effect.provide(logLayer(process.stderr.isTTY)),
   // No exporter collects spans, and making them costs every statement and request.
   Effect.withTracerEnabled(false),

@@ -28,7 +28,7 @@ export interface AgentSession {
   /** The title of the agent session: the session's id. A later daemon finds the agent session by it. */
   readonly sessionId: string;
   readonly agentName: string;
-  /** The runtime's name of a model. Null: the runtime chooses. */
+  /** The runtime's name of a model. If null, the runtime chooses. */
   readonly model: string | null;
   /** How hard the model thinks. Absent: the model's own. */
   readonly effort?: string;
@@ -38,13 +38,13 @@ export interface AgentSession {
 
 /** What a table of the manifest says of the session's agent. */
 export interface AgentTable {
-  /** The account's provider whose models the runtime knows by their ids alone. Null: no provider. */
+  /** The account's provider whose models the runtime knows by their ids alone. Null means no provider. */
   readonly provider: string | null;
   /** A runtime without an agent or mode of the name does as it does by itself. */
   readonly isOptional: boolean;
   /** Whether its instructions are the file that a runtime with an agent of the name reads by itself. */
   readonly isOwnFile: boolean;
-  /** Null: it has none. Known once the repository is checked out. */
+  /** Known once the repository is checked out. */
   readonly instructions: () => string | null;
 }
 
@@ -85,7 +85,7 @@ export interface PromptRefused {
 export interface RuntimeTools {
   /** The runtime is told where the gateway to tools is: of connectors, and of the platform itself. */
   readonly hasConnectors: boolean;
-  /** Whether a person is asked before commands and changes. Null: the project's configuration says it. */
+  /** Whether a person is asked before commands and changes. Null if the project's configuration says it. */
   readonly permissions: Permissions | null;
 }
 
@@ -98,9 +98,9 @@ export interface RuntimePaths {
 
 /** The inputs of the runtime's defaults, computed again before each start. */
 export interface RuntimeModels {
-  /** The default `provider/model`. Null: the repository's configuration must name one. */
+  /** The default `provider/model`. Null if the repository's configuration must name one. */
   readonly model: string | null;
-  /** The runtime's plugin that takes the session's variables (`AheadOfSession`), an absolute path. Null: it has them. */
+  /** The runtime's plugin that takes the session's variables (`AheadOfSession`), an absolute path. Null if it has them. */
   readonly plugin: string | null;
   /** Model ids that the managed gateway serves. Empty if the session has no gateway. */
   readonly gateway: readonly string[];
@@ -108,9 +108,9 @@ export interface RuntimeModels {
   readonly providers: readonly AccountProvider[];
   /** Whether the session or the repository names the provider that the makers of the runtime host. */
   readonly hosted: boolean;
-  /** An agent that a table of the manifest defines under its own name, which the runtime may not know. Null: the agent has no table. */
+  /** An agent that a table of the manifest defines, and that the runtime may not know. Null if the agent has no table. */
   readonly defined: string | null;
-  /** A file with instructions that the runtime does not find by itself, an absolute path. Null: it finds all of them. */
+  /** A file with instructions that the runtime does not find by itself, an absolute path. Null if it finds all of them. */
   readonly instructions: string | null;
 }
 
@@ -211,7 +211,7 @@ export const NO_LAST: ItemError = {
 export interface TurnChoice {
   /** The runtime's name of it. */
   readonly model: string;
-  /** Null: the present mode stays. */
+  /** If null, the present mode stays. */
   readonly mode: string | null;
   /** Absent: the present effort stays. */
   readonly effort?: string;
@@ -298,21 +298,21 @@ export interface OwnEdit {
 }
 
 export interface RuntimeAdapter {
-  /** Null: the runtime's conversation can be neither followed nor steered. */
+  /** Null if the runtime's conversation can be neither followed nor steered. */
   readonly steering: AdapterSteering | null;
   /** Variables of the runtime's environment beyond AGENT_CONFIG_DIR. */
   readonly environment: (paths: RuntimePaths & RuntimeTools) => Readonly<Record<string, string>>;
   /**
    * The text of the file at `RuntimePaths.defaults`: settings that the project may override. It contains no key; keys
-   * are named as environment variables. Null: no file is written.
+   * are named as environment variables. Null if no file is written.
    */
   readonly defaults: ((models: RuntimeModels) => string) | null;
-  /** The runtime's own addition to the project's files. Null: the runtime adds nothing. */
+  /** The runtime's own addition to the project's files. Null if the runtime adds nothing. */
   readonly ownEdit: OwnEdit | null;
-  /** How the runtime starts before its session. Null: it starts with it. */
+  /** How the runtime starts before its session. Null if it starts with it. */
   readonly ahead: AheadOfSession | null;
   /**
-   * Takes the standard input and output of each process that starts: they carry a protocol. Null: the output is the
+   * Takes the standard input and output of each process that starts: they carry a protocol. If null, the output is the
    * runtime's log, and there is no input.
    */
   readonly talk: ((pipes: Pipes) => void) | null;
@@ -327,19 +327,20 @@ export interface RuntimeAdapter {
   readonly probe: Effect.Effect<void, HttpFailure>;
   /**
    * Prepares a process that has answered the probe, once the repository is checked out. Then the process is ready. May be
-   * repeated. Null: it is ready when it answers.
+   * repeated. Null if it is ready when it answers.
    */
   readonly open: Effect.Effect<void, HttpFailure> | null;
   /** Delivers the prompt, unless an agent session already has it. Called again after a failure. */
   readonly deliverPrompt: (prompt: InitialPrompt) => Effect.Effect<"accepted" | PromptRefused, HttpFailure>;
   /**
    * Makes the prompt's agent session from a history or the runtime's own record, whole or not at all, before it gets anything else. It is
-   * not reported as items, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null: the runtime cannot take over a history.
+   * not reported as items, and no turn begins. It is given up after `RESTORED_WITHIN_MS`. Null if the
+   * runtime cannot take over a history.
    */
   readonly restore: ((session: AgentSession, history: History) => Effect.Effect<Restoring>) | null;
-  /** What the runtime keeps of the conversation in files of its own. Null: the daemon does not use it. */
+  /** What the runtime keeps of the conversation in files of its own. Null if the daemon does not use it. */
   readonly record: {
-    /** The runtime's id of the present conversation. Null: it has had no message. */
+    /** The runtime's id of the present conversation. Null if it has had no message. */
     readonly present: () => string | null;
     /** The record of a conversation was brought back. The first process, which has not started yet, goes on with it. */
     readonly recall: (record: BroughtHistory) => void;

@@ -14,7 +14,7 @@ type MakeAdapter = (
 ) => RuntimeAdapter;
 
 /** The gateway to tools, for a runtime that hears of servers by its protocol. */
-const gatewayOf = ({ launch, apiUrl, injected }: Parameters<MakeAdapter>[0]): ToolServer | null => {
+const toolGateway = ({ launch, apiUrl, injected }: Parameters<MakeAdapter>[0]): ToolServer | null => {
   const { PLATFORM_PROJECT_ID: project, PLATFORM_EXECUTOR_TOKEN: token } = injected;
   if (launch.takesServers !== true || launch.hasConnectors !== true) return null;
   if (project === undefined || token === undefined) return null;
@@ -26,7 +26,7 @@ const ADAPTERS: Readonly<Record<Settings["launch"]["adapter"], MakeAdapter>> = {
   acp: (settings, limits) =>
     acpAdapter({
       workspace: settings.layout.workspace,
-      tools: gatewayOf(settings),
+      tools: toolGateway(settings),
       limits,
       gateway: watchGateway(),
       allowsAll: settings.launch.permissions === "allow",

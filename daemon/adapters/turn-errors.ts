@@ -8,7 +8,7 @@ import { spendRefusalIn } from "../../src/domain/sandbox/spend.ts";
 import type { TurnError } from "../../src/domain/session/last-turn.ts";
 import { MODEL_ERRORS, type ModelErrorCode } from "../../src/domain/session/model-errors.ts";
 import { ANSWER_CUT_OFF } from "./adapter.ts";
-import { counted } from "../../src/domain/counted.ts";
+import { quantity } from "../../src/domain/counted.ts";
 
 /** The part of an error that is read, in a message or in `session.error`. */
 export const RuntimeError = Schema.Struct({
@@ -125,28 +125,28 @@ const statusInWords = (words: string): number | null => {
   return match === null ? null : Number(match[1] ?? match[2]);
 };
 
-const codeOf = (error: RuntimeError): Code => {
-  const known = BY_NAME.get(error.name);
-  if (known !== undefined) return known;
+const errorCode = (error: RuntimeError): Code => {
+  const namedCode = BY_NAME.get(error.name);
+  if (namedCode !== undefined) return namedCode;
   const words = error.data?.message ?? "";
   const status = error.data?.statusCode ?? statusInWords(words);
   if (status !== null) return byStatus(status, words);
   return codeByWords(words) ?? (error.name === "APIError" ? "model_unavailable" : "turn_failed");
 };
 
-/** @param again when the provider takes requests again (`retryTime`). Null: it did not say */
+/** @param again when the provider takes requests again (`retryTime`). Null if it did not say */
 const sentence = (code: Code, words: string, again: string | null): TurnError => {
   const advice = code === "no_model" || code === "turn_failed" ? ADVICE[code] : MODEL_ERRORS[code].advice;
   const when = code === "model_rate_limited" ? ` Try again ${again ?? "later"}.` : "";
   return { code, message: `${advice}${when} It said: ${words}` };
 };
 
-/** @param again when the provider takes requests again, in words (`retryTime`). Null: not known */
+/** @param again when the provider takes requests again, in words (`retryTime`). Null if not known */
 export const turnError = (error: RuntimeError, again: string | null = null): TurnError => {
   if (error.name === LENGTH_REACHED.name) return ANSWER_CUT_OFF;
   const refusal = spendRefusalIn(error.data?.message ?? "");
   // The service's own words, and no provider's.
-  return refusal ?? sentence(codeOf(error), providerWords(error), again);
+  return refusal ?? sentence(errorCode(error), providerWords(error), again);
 };
 
 /**
@@ -214,7 +214,7 @@ export const NOT_STOPPED: TurnError = {
 /** PLATFORM_MAX_TURN_MS. */
 export const tooLong = (turnMs: number): TurnError => ({
   code: "turn_too_long",
-  message: `The turn was ended after ${counted(Math.round(turnMs / 60_000), "minute")} (PLATFORM_MAX_TURN_MS). Give the agent smaller tasks.`,
+  message: `The turn was ended after ${quantity(Math.round(turnMs / 60_000), "minute")} (PLATFORM_MAX_TURN_MS). Give the agent smaller tasks.`,
 });
 
 export const NO_ANSWER: TurnError = {

@@ -40,8 +40,8 @@ export class Attachments {
     return message.flatMap(({ id }) => this.#kept.get(id) ?? []);
   }
 
-  /** How many bytes the attachment has. Null: it is not wanted. */
-  sizeOf(id: string): number | null {
+  /** How many bytes the attachment has. Null if it is not wanted. */
+  size(id: string): number | null {
     return this.#wanted.get(id)?.bytes ?? null;
   }
 

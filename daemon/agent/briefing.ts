@@ -21,7 +21,7 @@ import type { Log } from "../logs/log.ts";
 import type { Report } from "../report.ts";
 import type { Settings } from "../settings.ts";
 import type { SetupFailure } from "../boot/setup.ts";
-import { counted } from "../../src/domain/counted.ts";
+import { quantity } from "../../src/domain/counted.ts";
 
 export interface BriefingParts {
   readonly settings: Settings;
@@ -64,7 +64,7 @@ const WHY: Readonly<Record<Extract<Restoring, { outcome: "failed" }>["why"], str
 };
 
 /** For the agent, below the conversation that it has again. */
-const continued = ({ begun }: Recap): string =>
+const continuation = ({ begun }: Recap): string =>
   (begun === undefined
     ? `${CONTINUES} You have the conversation so far.`
     : `This session began from another one, "${begun}". You have the conversation of that one up to there.`) +
@@ -81,48 +81,48 @@ export interface Recalled extends Briefing {
   readonly unheard: string;
 }
 
-/** Restores the conversation. @returns what the agent hears in addition. Null: it has no former sandbox. */
+/** Restores the conversation. @returns what the agent hears in addition. Null if it has no former sandbox. */
 export const recallFormer = Effect.fnUntraced(function* (
   parts: BriefingParts,
   session: AgentSession,
 ): Effect.fn.Return<Recalled | null> {
   const { recap, wip, wipLacks } = parts.settings.launch;
   const { restored } = parts.report;
-  const chosen = {
+  const choice = {
     ...session,
     agentName: recap?.agent ?? session.agentName,
     model: recap?.model ?? session.model,
     ...(recap?.effort !== undefined && { effort: recap.effort }),
   };
-  const recalled = recap === undefined ? null : yield* recall(parts, recap, chosen);
-  const told = [
-    ...(recalled === null ? [] : [recalled]),
+  const recallNote = recap === undefined ? null : yield* recall(parts, recap, choice);
+  const notes = [
+    ...(recallNote === null ? [] : [recallNote]),
     ...(restored === null ? (wip === undefined ? [] : [NOT_WANTED]) : savedWork(restored, recap?.begun)),
     ...(wipLacks === undefined ? [] : [notSaved(wipLacks)]),
   ];
-  if (told.length === 0) return null;
+  if (notes.length === 0) return null;
   return {
-    ...chosen,
-    text: told.map(({ text }) => text).join("\n\n"),
-    note: told.map(({ note }) => note).join(" "),
-    unheard: recalled?.unheard ?? `${CONTINUES} The agent does not know which unpushed work came back.`,
+    ...choice,
+    text: notes.map(({ text }) => text).join("\n\n"),
+    note: notes.map(({ note }) => note).join(" "),
+    unheard: recallNote?.unheard ?? `${CONTINUES} The agent does not know which unpushed work came back.`,
   };
 });
 
 /** What the agent hears when its setup command failed, in addition to what it hears of former sandboxes. */
 export const withSetup = (
-  recalled: Recalled | null,
-  failed: SetupFailure | null,
+  note: Recalled | null,
+  failure: SetupFailure | null,
   session: AgentSession,
 ): Recalled | null => {
-  if (failed === null) return recalled;
+  if (failure === null) return note;
   const unheard = "The agent does not know that the setup command failed.";
-  if (recalled === null) return { ...session, ...failed, unheard };
+  if (note === null) return { ...session, ...failure, unheard };
   return {
-    ...recalled,
-    text: `${recalled.text}\n\n${failed.text}`,
-    note: `${recalled.note} ${failed.note}`,
-    unheard: `${recalled.unheard} ${unheard}`,
+    ...note,
+    text: `${note.text}\n\n${failure.text}`,
+    note: `${note.note} ${failure.note}`,
+    unheard: `${note.unheard} ${unheard}`,
   };
 };
 
@@ -135,8 +135,8 @@ const recall = Effect.fnUntraced(function* (
   const { text, history, begun } = recap;
   const words = wordsFor(recap);
   const unheard = `${words.opening} ${words.notes.none}`;
-  const summarised = `${words.opening} ${words.notes.summary}`;
-  if (history === undefined || adapter.restore === null) return { text, note: `${summarised}.`, unheard };
+  const summary = `${words.opening} ${words.notes.summary}`;
+  if (history === undefined || adapter.restore === null) return { text, note: `${summary}.`, unheard };
   const sinceMs = yield* Clock.currentTimeMillis;
   const restoring = yield* adapter.restore(session, history);
   const fields = { items: history.items.length, ms: (yield* Clock.currentTimeMillis) - sinceMs };
@@ -147,12 +147,16 @@ const recall = Effect.fnUntraced(function* (
     const isWhole = until === undefined ? history.summary === null : since === null;
     const { native, shortened, until: later } = words.notes;
     const note = `${words.opening} ${isWhole ? native : until === undefined ? shortened : later}`;
-    return { text: [continued(recap), ...(since === null ? [] : [since])].join("\n\n"), note, unheard: note };
+    return {
+      text: [continuation(recap), ...(since === null ? [] : [since])].join("\n\n"),
+      note,
+      unheard: note,
+    };
   }
   log("conversation not restored", { ...fields, why: restoring.why, message: restoring.message });
   // A runtime's own record is of its own session, and never comes with a new one.
   const isNew = begun !== undefined && restoring.why === "missing";
-  return { text, note: isNew ? `${summarised}.` : `${summarised}, ${WHY[restoring.why]}`, unheard };
+  return { text, note: isNew ? `${summary}.` : `${summary}, ${WHY[restoring.why]}`, unheard };
 });
 
 /** People restarted the session without its saved work. */
@@ -170,15 +174,16 @@ const notSaved = (lacks: string): Told => ({
 });
 
 /** Unpushed work of a former sandbox, and the part of it that the workspace has again. */
-const savedWork = (restored: Restored, begun: string | undefined): readonly Told[] => {
-  const of = begun === undefined ? "from before the restart of this session" : `of the session "${begun}"`;
+const savedWork = (restored: Restored, title: string | undefined): readonly Told[] => {
+  const origin =
+    title === undefined ? "from before the restart of this session" : `of the session "${title}"`;
   const { refs, commits, files, skipped, error, notes = [] } = restored;
-  const parts = partsOf(restored);
+  const parts = restoredParts(restored);
   if (commits + files + refs.length > 0)
     return [
       {
         text:
-          `Unpushed work ${of} is in the workspace${begun === undefined ? " again" : ""}: ${parts} ` +
+          `Unpushed work ${origin} is in the workspace${title === undefined ? " again" : ""}: ${parts} ` +
           "The files are uncommitted changes.",
         note: `The unpushed work was restored: ${parts}`,
       },
@@ -187,7 +192,7 @@ const savedWork = (restored: Restored, begun: string | undefined): readonly Told
   if (skipped.length + notes.length === 0 && error === null) return [];
   return [
     {
-      text: `Unpushed work ${of} is not in this workspace. ${parts}`,
+      text: `Unpushed work ${origin} is not in this workspace. ${parts}`,
       note: `The unpushed work was not restored. ${parts}`,
     },
   ];
@@ -196,26 +201,26 @@ const savedWork = (restored: Restored, begun: string | undefined): readonly Told
 /** How many paths are named. */
 const NAMED_PATHS = 10;
 
-const named = (all: readonly string[]): string =>
+const listPaths = (all: readonly string[]): string =>
   all.slice(0, NAMED_PATHS).join(", ") +
   (all.length > NAMED_PATHS ? ` and ${all.length - NAMED_PATHS} more` : "");
 
 /** What came back, under which names, and what did not, in sentences. */
-const partsOf = ({ commits, refs, files, renamed, skipped, error, notes = [] }: Restored): string => {
+const restoredParts = ({ commits, refs, files, renamed, skipped, error, notes = [] }: Restored): string => {
   const left = skipped.map(
     ({ path, count = 1, ...why }) =>
       `${path}${count > 1 ? ` and ${count - 1} more` : ""} (${leftOutText(why)})`,
   );
   return [
-    `${counted(commits, "commit")} of the branch, ${counted(files, "changed file")}.`,
-    ...(refs.length > 0 ? [`With these refs: ${named(refs)}.`] : []),
+    `${quantity(commits, "commit")} of the branch, ${quantity(files, "changed file")}.`,
+    ...(refs.length > 0 ? [`With these refs: ${listPaths(refs)}.`] : []),
     ...(renamed.length > 0
       ? [
           "The branch or other saved work has something else in the place of some files, so these are beside it: " +
-            `${named(renamed.map(({ path, as }) => `${path} as ${as}`))}.`,
+            `${listPaths(renamed.map(({ path, as }) => `${path} as ${as}`))}.`,
         ]
       : []),
-    ...(left.length > 0 ? [`Not restored: ${named(left)}.`] : []),
+    ...(left.length > 0 ? [`Not restored: ${listPaths(left)}.`] : []),
     ...notes,
     ...(error === null ? [] : [error]),
   ].join(" ");
@@ -228,12 +233,12 @@ export const brief = Effect.fnUntraced(function* ({ adapter, feed, log }: Briefi
     if (status !== null) refusals += 1;
     return refusals < REFUSALS_MAX;
   };
-  const refused = yield* adapter.tell(briefing).pipe(
+  const refusal = yield* adapter.tell(briefing).pipe(
     Effect.retry({ schedule: AGAIN, while: mayTryAgain }),
     Effect.as(null),
     Effect.catch(({ message }) => Effect.succeed(message)),
   );
-  if (refused === null) return log("the agent got a briefing");
-  log("the agent did not get a briefing", { message: refused });
+  if (refusal === null) return log("the agent got a briefing");
+  log("the agent did not get a briefing", { message: refusal });
   feed.item(noteItem("former", briefing.unheard, yield* Clock.currentTimeMillis));
 });

@@ -78,16 +78,16 @@ export class AgentEnv {
       [...next].map(([name, value]) => ({ name, valueBytes: Buffer.byteLength(value) })),
     );
     if (tooLarge !== null) return refusal("env", tooLarge);
-    const changed = [...env.keys()].filter((name) => next.get(name) !== this.#values.get(name));
+    const changedNames = [...env.keys()].filter((name) => next.get(name) !== this.#values.get(name));
     for (const value of next.values()) this.#redactor.add(value);
     this.#values = next;
     this.#revision = revision;
-    return { changed: changed.toSorted(), revision };
+    return { changed: changedNames.toSorted(), revision };
   }
 }
 
-const isNewer = (revision: string, held: string): boolean =>
-  NUMBER.test(revision) && NUMBER.test(held) ? BigInt(revision) > BigInt(held) : revision !== held;
+const isNewer = (revision: string, present: string): boolean =>
+  NUMBER.test(revision) && NUMBER.test(present) ? BigInt(revision) > BigInt(present) : revision !== present;
 
 const refusal = (path: string, { code, message }: SecretIssue): Refused => invalid(path, message, code);
 

@@ -24,7 +24,7 @@ export interface Onward {
 export interface FallbackOptions {
   /** Of the session's agent, the first to try first. */
   readonly agents: readonly LaunchFallback[];
-  /** The model of a session whose messages choose none. Null: not known. */
+  /** The model of a session whose messages choose none. Null if not known. */
   readonly model: string | null;
   /** Takes the items that are told. */
   readonly item: (draft: ItemDraft) => void;
@@ -36,12 +36,12 @@ export class Fallback {
   readonly #options: FallbackOptions;
   /** How many agents have had their turn. */
   #at = 0;
-  /** The model of the present turn. Null: not known. */
+  /** The model of the present turn. Null if not known. */
   #model: string | null;
   /** A person has chosen a mode, which stays. */
   #hasMode: boolean;
   #messageId = "";
-  /** The runtime's id of the message. Null: it has not told the message. */
+  /** The runtime's id of the message. Null if it has not told the message. */
   #turnId: string | null = null;
   /** What the agent wrote in the turn, by item. */
   readonly #texts = new Map<string, string>();
@@ -52,7 +52,7 @@ export class Fallback {
   /** F2. */
   readonly #held = new Map<string, ItemDraft>();
   readonly #leftOut = new Set<string>();
-  /** When the turn went on last, ms since the epoch. Null: it has not. */
+  /** When the turn went on last, ms since the epoch. Null if it has not. */
   #onwardMs: number | null = null;
 
   /** @param hasMode whether a person chose a mode in a former sandbox */
@@ -63,11 +63,11 @@ export class Fallback {
   }
 
   /** A message is handed over. */
-  begins(id: string, chosen: { readonly model: string | null; readonly agent: string | null }): void {
+  begins(id: string, choice: { readonly model: string | null; readonly agent: string | null }): void {
     this.tellHeld();
-    if (chosen.model !== null) this.#at = 0;
-    this.#model = chosen.model ?? this.#model;
-    this.#hasMode ||= chosen.agent !== null;
+    if (choice.model !== null) this.#at = 0;
+    this.#model = choice.model ?? this.#model;
+    this.#hasMode ||= choice.agent !== null;
     this.#messageId = id;
     this.#turnId = null;
     this.#texts.clear();
@@ -104,10 +104,10 @@ export class Fallback {
       this.tellHeld();
       return null;
     }
-    const failed = this.#model ?? [...this.#held.values()].at(-1)?.model ?? null;
+    const failedModel = this.#model ?? [...this.#held.values()].at(-1)?.model ?? null;
     for (const id of this.#held.keys()) this.#leftOut.add(id);
     this.#held.clear();
-    const note = fallbackNote(failed, error, agent);
+    const note = fallbackNote(failedModel, error, agent);
     this.#at = place + 1;
     this.#model = agent.model;
     this.#isTold = false;

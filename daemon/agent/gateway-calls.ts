@@ -24,7 +24,7 @@ export interface Refused {
   readonly status: number;
   /** The provider's words. Empty: they were not read. */
   readonly words: string;
-  /** When the provider takes requests again, in words (`retryTime`). Null: it did not say. */
+  /** When the provider takes requests again, in words (`retryTime`). Null if it did not say. */
   readonly again: string | null;
   /** How many there were in a row. */
   readonly times: number;
@@ -40,7 +40,7 @@ export interface Connection {
 /** An open call. */
 interface Call {
   status: number | null;
-  /** How many bytes are still to come. Null: the answer says itself when it ends. */
+  /** How many bytes are still to come. Null if the answer says itself when it ends. */
   left: number | null;
   /** The last characters that came. */
   tail: string;
@@ -58,9 +58,9 @@ const decodeBody = Schema.decodeUnknownOption(ErrorBody);
 const wordsIn = (piece: string): string => {
   const body = piece.slice(piece.indexOf("\r\n\r\n") + 4);
   // A body in chunks has its length before it.
-  const decoded = decodeBody(body.slice(Math.max(0, body.indexOf("{")), body.lastIndexOf("}") + 1));
-  if (decoded._tag === "None") return "";
-  const { error } = decoded.value;
+  const errorBody = decodeBody(body.slice(Math.max(0, body.indexOf("{")), body.lastIndexOf("}") + 1));
+  if (errorBody._tag === "None") return "";
+  const { error } = errorBody.value;
   return typeof error === "string" ? error : error.message;
 };
 
@@ -94,7 +94,7 @@ export class GatewayCalls {
     return this.#pieces;
   }
 
-  /** The last answer, if it was no success. Null: it was one, or none came since the beginning. */
+  /** The last answer, if it was no success. Null if it was one, or none came since the beginning. */
   get refused(): Refused | null {
     return this.#refused;
   }
@@ -150,17 +150,17 @@ export class GatewayCalls {
     return call.left <= 0;
   }
 
-  #answered(status: number, told: Pick<Refused, "words" | "again">): void {
-    this.#refused = status < 400 ? null : { status, ...told, times: (this.#refused?.times ?? 0) + 1 };
+  #answered(status: number, detail: Pick<Refused, "words" | "again">): void {
+    this.#refused = status < 400 ? null : { status, ...detail, times: (this.#refused?.times ?? 0) + 1 };
   }
 }
 
 /** Looks at every connection that the forwarder of this process carries, while it lives. */
 export const watchGateway = (): GatewayCalls => {
   const calls = new GatewayCalls();
-  subscribe("platform.egress", (carried) => {
+  subscribe("platform.egress", (message) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the forwarder's own message
-    const { client, proxy } = carried as { readonly client: Socket; readonly proxy: Socket };
+    const { client, proxy } = message as { readonly client: Socket; readonly proxy: Socket };
     const { sent, received, closed } = calls.connection();
     client.on("data", sent);
     proxy.on("data", received);

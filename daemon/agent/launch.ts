@@ -22,7 +22,7 @@ const withPath = (path: string | undefined, command: readonly string[]): readonl
   path === undefined ? command : ["env", `PATH=${path}`, ...command];
 
 /** The project may choose the language. */
-const languageOf = ({ LANG }: Readonly<Record<string, string>>): Record<string, string> =>
+const languageVariables = ({ LANG }: Readonly<Record<string, string>>): Record<string, string> =>
   LANG === undefined ? {} : { LANG };
 
 /**
@@ -46,7 +46,7 @@ export const agentLaunch = (
     ...settings.injected,
     ...agentEnv.variables,
     ...settings.launch.commonEnv,
-    ...languageOf(agentEnv.secrets),
+    ...languageVariables(agentEnv.secrets),
     ...gitEnvironment(settings),
     ...adapter.environment({
       configDir,

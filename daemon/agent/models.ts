@@ -10,9 +10,9 @@ import {
   DEFAULT_GATEWAY_MODEL,
   GATEWAY_PROVIDER,
   HOSTED_PROVIDER,
-  modelIdOf,
+  modelId,
   namesHosted,
-  providerOf,
+  modelProvider,
   runtimeConfigFiles,
 } from "../../src/domain/sandbox/model.ts";
 import type { RuntimeAdapter, RuntimeModels } from "../adapters/adapter.ts";
@@ -28,7 +28,7 @@ const MAX_FILE_BYTES = 1024 * 1024;
 /**
  * The text of a file of the repository. Empty if it is missing. Links are not followed, because they may lead anywhere.
  */
-const textOf = (path: string): string => {
+const readText = (path: string): string => {
   let file: number;
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -36,8 +36,8 @@ const textOf = (path: string): string => {
     return "";
   }
   try {
-    const found = fstatSync(file);
-    return found.isFile() && found.size <= MAX_FILE_BYTES ? readFileSync(file, "utf8") : "";
+    const stats = fstatSync(file);
+    return stats.isFile() && stats.size <= MAX_FILE_BYTES ? readFileSync(file, "utf8") : "";
   } finally {
     closeSync(file);
   }
@@ -49,7 +49,7 @@ const repositoryNamesHosted = ({ layout, agentName }: Settings, configDir: strin
     ...runtimeConfigFiles(".").map((file) => join(layout.workspace, file)),
     ...runtimeConfigFiles(".").map((file) => join(configDir, file)),
     agentFile(configDir, agentName),
-  ].some((path) => namesHosted(textOf(path)));
+  ].some((path) => namesHosted(readText(path)));
 
 /**
  * Whether the commit may have settings or programs of its own for the runtime. A program of the commit must not run before it has the
@@ -105,25 +105,28 @@ export const runtimeModels = (
     providers,
   });
   /** A session may ask for a model of a provider that is not offered. */
-  const askedOf = (provider: string): readonly string[] =>
-    agentModel !== null && providerOf(agentModel) === provider ? [modelIdOf(agentModel)] : [];
-  const offered = [defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL, ...askedOf(GATEWAY_PROVIDER)];
+  const chosenModels = (provider: string): readonly string[] =>
+    agentModel !== null && modelProvider(agentModel) === provider ? [modelId(agentModel)] : [];
+  const gatewayModels = [
+    defaults[GATEWAY_PROVIDER] ?? DEFAULT_GATEWAY_MODEL,
+    ...chosenModels(GATEWAY_PROVIDER),
+  ];
   return {
     plugin:
       launch.standby !== undefined && adapter.ahead !== null
         ? `${settings.layout.sessionEnvironment}.mjs`
         : null,
     model: Result.isSuccess(choice) ? choice.success : null,
-    gateway: gateway ? [...new Set(offered)] : [],
+    gateway: gateway ? [...new Set(gatewayModels)] : [],
     providers: providers.map(({ owner, name, kind, models }) => ({
       owner,
       name,
       kind,
-      models: [...new Set([...models, ...askedOf(name)])],
+      models: [...new Set([...models, ...chosenModels(name)])],
     })),
     ...tableParts(settings, configDir),
     hosted:
-      (agentModel !== null && providerOf(agentModel) === HOSTED_PROVIDER) ||
+      (agentModel !== null && modelProvider(agentModel) === HOSTED_PROVIDER) ||
       repositoryNamesHosted(settings, configDir),
   };
 };

@@ -45,13 +45,13 @@ export class PassedCalls {
    * @param recorded by the runtime
    * @param isStopped whether the message was ended by a stop, so that the runtime records none
    */
-  tokensOf(id: string, recorded: Tokens | undefined, isStopped: boolean): Tokens | undefined {
-    const known = this.#messages.get(id);
+  messageTokens(id: string, recorded: Tokens | undefined, isStopped: boolean): Tokens | undefined {
+    const passedTokens = this.#messages.get(id);
     if (recorded !== undefined && !isNothing(recorded)) {
-      if (known === undefined) this.#note(id, recorded, this.#placeOf(recorded));
+      if (passedTokens === undefined) this.#note(id, recorded, this.#callPlace(recorded));
       return recorded;
     }
-    if (known !== undefined || !isStopped) return known ?? recorded;
+    if (passedTokens !== undefined || !isStopped) return passedTokens ?? recorded;
     // A call for a title is smaller than that of the agent.
     const [largest] = this.#calls.toSorted(
       (one, other) => usageIn(other).input_tokens - usageIn(one).input_tokens,
@@ -62,7 +62,7 @@ export class PassedCalls {
   }
 
   /** The same numbers, or else the oldest. */
-  #placeOf(recorded: Tokens): number {
+  #callPlace(recorded: Tokens): number {
     const usage = usageIn(recorded);
     return Math.max(
       0,

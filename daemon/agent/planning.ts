@@ -19,11 +19,11 @@ import type { TurnEnd } from "../report.ts";
 
 export interface PlanningOptions {
   readonly feed: Pick<ConversationFeed, "item" | "turn">;
-  /** Null: the runtime has no mode that plans, so no turn ends with a plan. */
+  /** Null if the runtime has no mode that plans, so no turn ends with a plan. */
   readonly plan: LaunchPlan | null;
-  /** The mode in which the agent begins by itself. It carries an approved plan out, unless it plans. Null: the runtime's. */
+  /** The mode in which the agent begins by itself. It carries an approved plan out, unless it plans. Null means the runtime's. */
   readonly own: string | null;
-  /** The mode that a person chose in a former sandbox. Null: none. */
+  /** The mode that a person chose in a former sandbox. */
   readonly chosen: string | null;
   /** The modes that the runtime offers, its own first. */
   readonly modes: () => readonly string[];
@@ -49,7 +49,7 @@ export class Planning {
     this.#mode = options.chosen ?? options.own;
   }
 
-  /** P3. Null: the mode stays. */
+  /** P3. If null, the mode stays. */
   chose(mode: string | null): void {
     this.#mode = mode ?? this.#mode;
   }
@@ -69,14 +69,14 @@ export class Planning {
   }
 
   /** The turn's state, and how many turns have ended. */
-  readonly turn = (now: TurnNow, ended: number): void => {
-    if (ended > this.#ended) this.#propose(ended);
-    this.#ended = ended;
+  readonly turn = (now: TurnNow, endedTurns: number): void => {
+    if (endedTurns > this.#ended) this.#propose(endedTurns);
+    this.#ended = endedTurns;
     if (now.state !== "idle") this.#settle("");
     const id = this.#open?.native_id ?? null;
     this.#options.feed.turn(
       id === null ? now : { state: "requires_action", waiting_for: id, rests: true },
-      ended,
+      endedTurns,
     );
   };
 
@@ -95,24 +95,24 @@ export class Planning {
   }
 
   /** P1. */
-  #propose(ended: number): void {
-    const said = this.#said;
+  #propose(endedTurns: number): void {
+    const draft = this.#said;
     const isDone = this.#isComplete;
     this.#isComplete = false;
     const { plan, own } = this.#options;
-    if (said === null || !isDone || plan === null || this.#mode !== plan.mode) return;
+    if (draft === null || !isDone || plan === null || this.#mode !== plan.mode) return;
     const next = plan.next.length > 0 ? plan.next : this.#options.modes();
     const modes = [...new Set(own === null ? next : [own, ...next])].filter((mode) => mode !== plan.mode);
     if (modes.length === 0) return;
     this.#open = {
       ...EMPTY_ITEM,
-      native_id: `plan_${String(ended)}`,
+      native_id: `plan_${String(endedTurns)}`,
       kind: "request",
       role: "agent",
       status: "pending",
-      turn_id: said.turn_id,
+      turn_id: draft.turn_id,
       request: planRequest({
-        text: contentText(said.content),
+        text: contentText(draft.content),
         modes: modes.map((id) => ({ id, name: id })),
       }),
       created_at: this.#options.now(),

@@ -75,19 +75,19 @@ export class ProcessGroup {
 
   private constructor(child: Child) {
     this.#child = child;
-    const ended = new Promise<Exit | LaunchFailure>((resolve) => {
+    const exit = new Promise<Exit | LaunchFailure>((resolve) => {
       child.once("error", (error) => resolve(new LaunchFailure({ message: error.message })));
       child.once("exit", (code, signal) => resolve({ code, signal }));
     });
-    this.ended = ended;
-    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    this.ended = exit;
+    const close = new Promise<void>((resolve) => child.once("close", () => resolve()));
     this.exit = Effect.gen({ self: this }, function* () {
-      const end = yield* Effect.promise(() => ended);
+      const end = yield* Effect.promise(() => exit);
       if (end instanceof LaunchFailure) return yield* end;
       yield* this.#signal("SIGKILL");
       this.#gone = true;
       yield* Effect.timeoutOption(
-        Effect.promise(() => closed),
+        Effect.promise(() => close),
         OUTPUT_GRACE_MS,
       );
       child.stdout.destroy();
@@ -163,15 +163,15 @@ export const runForBytes = (
   launch: Launch,
   maxBytes: number,
 ): Effect.Effect<FinishedBytes, LaunchFailure> => {
-  const collected = { stdout: new Output(maxBytes), stderr: new Output(MAX_OUTPUT_BYTES) };
+  const output = { stdout: new Output(maxBytes), stderr: new Output(MAX_OUTPUT_BYTES) };
   return Effect.acquireUseRelease(
-    ProcessGroup.start(launch, (stream, chunk) => collected[stream].add(chunk)),
+    ProcessGroup.start(launch, (stream, chunk) => output[stream].add(chunk)),
     (group) =>
       Effect.map(group.exit, (exit) => ({
         ...exit,
-        stdout: collected.stdout.bytes,
-        stderr: collected.stderr.bytes.toString("utf8"),
-        isWhole: !collected.stdout.isCut,
+        stdout: output.stdout.bytes,
+        stderr: output.stderr.bytes.toString("utf8"),
+        isWhole: !output.stdout.isCut,
       })),
     (group) => group.end,
   );

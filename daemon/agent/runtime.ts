@@ -175,7 +175,7 @@ class Interpreter {
       const busy = yield* isBusyNow(this.#options);
       const { run } = this.#shown.context;
       yield* this.tell({ type: "restart.requested" });
-      const settled = yield* Effect.timeoutOption(
+      const snapshot = yield* Effect.timeoutOption(
         this.#seen(({ state, context }) => {
           if (state === "restarting") return context.run >= run + RENEW_CRASHES;
           return state === "stopped" || (context.run > run && state !== "starting");
@@ -183,7 +183,7 @@ class Interpreter {
         RENEW_DEADLINE,
       );
       return {
-        answers: Option.isSome(settled) && settled.value.state === "ready",
+        answers: Option.isSome(snapshot) && snapshot.value.state === "ready",
         turnInterrupted: this.#cutRun === run || busy,
       };
     });
@@ -246,13 +246,13 @@ class Interpreter {
     const { adapter, report, steering, redactor, log, allowance } = this.#options;
     return Effect.gen({ self: this }, function* () {
       const tail: string[] = [];
-      const said: Said = { anything: Latch.makeUnsafe(false), listens: Latch.makeUnsafe(false) };
+      const signals: Said = { anything: Latch.makeUnsafe(false), listens: Latch.makeUnsafe(false) };
       let listens = false;
       const keep = (line: string): void => {
         // Once: a runtime that says it with every line must not end every check.
         if (!listens && LISTENS.test(line)) {
           listens = true;
-          said.listens.openUnsafe();
+          signals.listens.openUnsafe();
         }
         tail.push(cutText(line, MAX_LINE_LENGTH));
         if (tail.length > KEPT_LINES) tail.shift();
@@ -263,24 +263,24 @@ class Interpreter {
       const output = new RuntimeOutput({ source: "runtime", redactor, log, allowance, onLine: keep });
       const exit = yield* Effect.acquireUseRelease(
         this.#process(run, (stream, chunk) => {
-          said.anything.openUnsafe();
+          signals.anything.openUnsafe();
           output.add(stream, chunk);
         }),
         (group) => {
           this.#current = { run, group };
           report.setRuntime({ pid: group.pid });
           report.reached("runtime_started");
-          const ended = Effect.result(group.exit);
-          const lost = Effect.andThen(adapter.lost, Effect.andThen(group.end, ended));
-          return Effect.raceAllFirst([ended, lost, this.#watch(run, said)]);
+          const end = Effect.result(group.exit);
+          const loss = Effect.andThen(adapter.lost, Effect.andThen(group.end, end));
+          return Effect.raceAllFirst([end, loss, this.#watch(run, signals)]);
         },
         (group) => group.end,
       );
       output.flush();
       steering.runtimeEnded();
       const at = yield* Clock.currentTimeMillis;
-      const ended = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
-      const last = { ...ended, at: new Date(at).toISOString(), output: tail };
+      const exitStatus = Result.isSuccess(exit) ? exit.success : { code: null, signal: null };
+      const last = { ...exitStatus, at: new Date(at).toISOString(), output: tail };
       report.setRuntime({ pid: null, last_exit: last });
       report.setError("runtime", describe(exit, tail));
       return { type: "process.exited", run, atMs: at };
@@ -341,13 +341,13 @@ class Interpreter {
       ended: (end) => this.#runtimeTurnEnded(end),
       isActive: () => report.turn.active === true,
     };
-    const answered = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
+    const noteAnswer = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
       this.tell({ type: "runtime.answered", run, atMs }),
     );
     const probe = Effect.tapError(askOnce(adapter.probe, said.listens), () => probePause(said.anything));
     return Effect.retry(probe, Schedule.forever).pipe(
       Effect.andThen(this.#opened),
-      Effect.andThen(answered),
+      Effect.andThen(noteAnswer),
       Effect.andThen(this.#options.whenCheckedOut),
       // No message reaches a runtime that is not followed.
       Effect.andThen(this.#options.beforeMessages),
@@ -378,8 +378,8 @@ const askOnce = <E>(probe: Effect.Effect<void, E>, listens: Latch.Latch): Effect
   Effect.suspend(() => {
     // It listened before this request.
     listens.closeUnsafe();
-    const answered = Effect.as(probe, true);
-    return Effect.flatMap(Effect.raceFirst(answered, Effect.as(listens.await, false)), (isAnswered) =>
+    const firstAnswer = Effect.as(probe, true);
+    return Effect.flatMap(Effect.raceFirst(firstAnswer, Effect.as(listens.await, false)), (isAnswered) =>
       isAnswered ? Effect.void : probe,
     );
   });

@@ -109,7 +109,7 @@ const decodeMessage = Schema.decodeUnknownResult(OutgoingMessage);
 const decodeInterrupt = Schema.decodeUnknownResult(InterruptOrder);
 const decodeAnswer = Schema.decodeUnknownResult(AnswerOrder);
 
-const formatted = SchemaIssue.makeFormatterStandardSchemaV1({
+const formatter = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: ({ _tag }) =>
     _tag === "MissingKey" ? "missing field" : "another value than the contract allows",
 });
@@ -117,7 +117,7 @@ const formatted = SchemaIssue.makeFormatterStandardSchemaV1({
 /** The body as it should be, or the refusal. */
 const read = <A>(decoded: Result.Result<A, Schema.SchemaError>): { readonly body: A } | Refused => {
   if (Result.isSuccess(decoded)) return { body: decoded.success };
-  const [issue] = formatted(decoded.failure.issue).issues;
+  const [issue] = formatter(decoded.failure.issue).issues;
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
   return invalid(path.join("."), issue?.message ?? "another value than the contract allows");
 };
@@ -178,8 +178,11 @@ export class Steering {
       now: () => feed.now(),
     });
     this.#book = new TurnBook(this.#planning.turn);
-    const told = { item: this.#planning.item, now: () => feed.now() };
-    this.#fallback = new Fallback({ agents: fallback, model: session.model, ...told }, chosenMode !== null);
+    const noteTargets = { item: this.#planning.item, now: () => feed.now() };
+    this.#fallback = new Fallback(
+      { agents: fallback, model: session.model, ...noteTargets },
+      chosenMode !== null,
+    );
     this.observer = {
       item: this.#fallback.item,
       grown: feed.grown,
@@ -218,7 +221,7 @@ export class Steering {
     this.#planning.turnEnds(end);
   }
 
-  /** The turn that is open or was the last one. Null: the runtime's turns are not counted. */
+  /** The turn that is open or was the last one. Null if the runtime's turns are not counted. */
   get newestTurn(): ConversationTurn | null {
     return this.#options.adapter.steering === null ? null : this.#book.newest;
   }
@@ -362,11 +365,11 @@ export class Steering {
       const { open } = this.#book;
       if (adapter.steering === null || !report.serving || open?.isHanding === true) return;
       const { messageId = null, number = null } = open ?? {};
-      const seen = yield* Effect.exit(adapter.steering.look(session.sessionId, messageId));
-      if (Exit.isFailure(seen)) return this.#silent("turn", seen.cause);
+      const sight = yield* Effect.exit(adapter.steering.look(session.sessionId, messageId));
+      if (Exit.isFailure(sight)) return this.#silent("turn", sight.cause);
       this.#isSilent = false;
-      if (!seen.value.isBusy) {
-        const { hasBegun } = seen.value;
+      if (!sight.value.isBusy) {
+        const { hasBegun } = sight.value;
         const nowMs = yield* Clock.currentTimeMillis;
         if (number === null) return;
         // A stopped turn goes on with nothing and needs no answer.
@@ -394,32 +397,33 @@ export class Steering {
       const { open } = this.#book;
       // Answered at once. A repeated message waits for its own handover instead.
       if (open !== null && open.messageId !== message.id && !this.#accepted.has(message.id))
-        return Effect.succeed(told({ outcome: "busy", turn: open.number }));
+        return Effect.succeed(toAnswer({ outcome: "busy", turn: open.number }));
       return this.#calls.withPermit(this.#handOver(steering, message));
     });
   }
 
   #handOver(steering: AdapterSteering, message: OutgoingMessage): Effect.Effect<ControlAnswer> {
     return Effect.gen({ self: this }, function* () {
-      const known = this.#accepted.get(message.id);
-      if (known !== undefined) return told({ outcome: "accepted", turn: known });
+      const acceptedTurn = this.#accepted.get(message.id);
+      if (acceptedTurn !== undefined) return toAnswer({ outcome: "accepted", turn: acceptedTurn });
       if (this.#isEnding) return ENDING;
       if (!this.#options.report.serving || !this.#isPrepared) return NOT_READY;
       const { open } = this.#book;
-      if (open !== null && open.messageId !== message.id) return told({ outcome: "busy", turn: open.number });
+      if (open !== null && open.messageId !== message.id)
+        return toAnswer({ outcome: "busy", turn: open.number });
       const { attachments } = this.#options;
-      const named = message.attachments ?? [];
-      const missing = attachments.missing(named);
-      if (missing.length > 0) return told({ outcome: "incomplete", attachments: missing });
+      const files = message.attachments ?? [];
+      const missing = attachments.missing(files);
+      if (missing.length > 0) return toAnswer({ outcome: "incomplete", attachments: missing });
       const turn = this.#book.begin(message.id);
       this.#fallback.begins(message.id, message);
-      const handed = yield* Effect.exit(this.#hand(steering, message, attachments.files(named)));
+      const handover = yield* Effect.exit(this.#hand(steering, message, attachments.files(files)));
       const nowMs = yield* Clock.currentTimeMillis;
       this.#askSoon();
-      if (Exit.isSuccess(handed)) return told(this.#outcome(handed.value, { message, turn, nowMs }));
+      if (Exit.isSuccess(handover)) return toAnswer(this.#outcome(handover.value, { message, turn, nowMs }));
       // The runtime may have it.
       this.#handed(turn, { hasBegun: false, nowMs });
-      this.#silent("messages", handed.cause);
+      this.#silent("messages", handover.cause);
       return UNREACHABLE;
     });
   }
@@ -460,16 +464,16 @@ export class Steering {
   ): Effect.Effect<Handover, HttpFailure> {
     return Effect.gen({ self: this }, function* () {
       const { session } = this.#options;
-      let handed = yield* steering.hand(session, message, files);
-      while (handed.outcome === "refused" && message.model === null && this.#onward === null) {
-        const onward = this.#fallback.ends({ state: "failed", error: handed.error });
-        if (onward === null) return handed;
+      let handover = yield* steering.hand(session, message, files);
+      while (handover.outcome === "refused" && message.model === null && this.#onward === null) {
+        const onward = this.#fallback.ends({ state: "failed", error: handover.error });
+        if (onward === null) return handover;
         this.#note(onward.note);
         const { model, mode, effort } = onward.agent;
         const next = { ...message, model, agent: mode ?? message.agent };
-        handed = yield* steering.hand(session, effort === undefined ? next : { effort, ...next }, files);
+        handover = yield* steering.hand(session, effort === undefined ? next : { effort, ...next }, files);
       }
-      return handed;
+      return handover;
     });
   }
 
@@ -491,24 +495,24 @@ export class Steering {
         const { agent, note, turn, fail } = onward;
         this.#note(note);
         const again = Effect.retry(steering.again(this.#options.session, agent), AGAIN);
-        const given = yield* Effect.exit(this.#book.open?.isStopping === true ? Effect.succeed(null) : again);
+        const retry = yield* Effect.exit(this.#book.open?.isStopping === true ? Effect.succeed(null) : again);
         // The runtime has told the next failure already.
         if (this.#onward !== onward) continue;
         const nowMs = yield* Clock.currentTimeMillis;
-        const handed = Exit.isSuccess(given)
-          ? given.value
+        const handover = Exit.isSuccess(retry)
+          ? retry.value
           : { outcome: "refused" as const, error: NOT_TAKEN_AGAIN };
         this.#onward = null;
-        if (handed?.outcome === "refused") {
-          const end: TurnEnd = { state: "failed", error: handed.error, isOurs: true };
-          const next = Exit.isSuccess(given) ? this.#fallback.ends(end) : null;
+        if (handover?.outcome === "refused") {
+          const end: TurnEnd = { state: "failed", error: handover.error, isOurs: true };
+          const next = Exit.isSuccess(retry) ? this.#fallback.ends(end) : null;
           if (next !== null) {
             this.#onward = { ...next, turn, fail };
             continue;
           }
           fail(end);
           this.#book.refused(turn);
-        } else if (handed === null) {
+        } else if (handover === null) {
           fail({ state: "interrupted", error: null });
           this.#book.refused(turn);
         } else {
@@ -548,16 +552,16 @@ export class Steering {
     return this.#book.stop(turn);
   }
 
-  /** Whether the turn is open. If it has not begun yet, it is stopped again later. Null: the runtime did not answer. */
+  /** Whether the turn is open. If it has not begun yet, it is stopped again later. Null if the runtime did not answer. */
   #stopNow(steering: AdapterSteering, turn: number): Effect.Effect<boolean | null> {
     return this.#calls.withPermit(
       Effect.gen({ self: this }, function* () {
         if (!this.#stop(turn)) return false;
         if (!this.#options.report.serving) return true;
-        const done = yield* Effect.exit(steering.interrupt(this.#options.session.sessionId));
+        const interruption = yield* Effect.exit(steering.interrupt(this.#options.session.sessionId));
         this.#askSoon();
-        if (Exit.isSuccess(done)) return true;
-        this.#silent("interrupt", done.cause);
+        if (Exit.isSuccess(interruption)) return true;
+        this.#silent("interrupt", interruption.cause);
         return null;
       }),
     );
@@ -584,4 +588,4 @@ export class Steering {
   }
 }
 
-const told = (done: MessageHandedOver): ControlAnswer => ({ done });
+const toAnswer = (done: MessageHandedOver): ControlAnswer => ({ done });

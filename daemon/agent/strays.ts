@@ -31,7 +31,7 @@ export interface ProcessFact {
   readonly name: string;
 }
 
-/** Facts in the order of their pids, read from a line like those of `/proc/PID/stat`. Null: it has ended. */
+/** Facts in the order of their pids, read from a line like those of `/proc/PID/stat`. Null if it has ended. */
 export const factIn = (stat: string, bootMs: number): ProcessFact | null => {
   // A name may contain blanks and parentheses.
   const [open, close] = [stat.indexOf("("), stat.lastIndexOf(")")];
@@ -71,10 +71,10 @@ export const leftBehind = (
 ): Left => {
   const young = facts.filter(({ startMs }) => startMs >= sinceMs - CLOCK_SLACK_MS);
   const orphans = young.filter(({ pid, parent }) => pid !== runtimePid && inits.has(parent));
-  const lost = below(facts, new Set(orphans.map(({ pid }) => pid)));
-  const runtime = new Set([...below(facts, new Set([runtimePid]))].filter((pid) => !lost.has(pid)));
+  const orphanIds = below(facts, new Set(orphans.map(({ pid }) => pid)));
+  const runtime = new Set([...below(facts, new Set([runtimePid]))].filter((pid) => !orphanIds.has(pid)));
   const isRunning = young.some(({ pid }) => pid !== runtimePid && runtime.has(pid));
-  return { strays: isRunning ? [] : young.filter(({ pid }) => lost.has(pid)), runtime };
+  return { strays: isRunning ? [] : young.filter(({ pid }) => orphanIds.has(pid)), runtime };
 };
 
 /** Where the descriptors of a process lead, by their numbers. */
@@ -130,7 +130,7 @@ const isInit = (pid: number): boolean => pid === 1 || /^NSpid:.*\s1$/m.test(read
 const findInits = (facts: readonly ProcessFact[]): ReadonlySet<number> =>
   new Set([...new Set(facts.map(({ parent }) => parent))].filter(isInit));
 
-/** Null: the daemon may not read them. */
+/** Null if the daemon may not read them. */
 const readDescriptors = (pid: number): Descriptors | null => {
   try {
     const path = `/proc/${pid}/fd`;

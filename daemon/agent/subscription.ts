@@ -64,7 +64,7 @@ export class OwnSubscription {
     this.#known = this.#given?.content ?? "";
   }
 
-  /** The runtime's variables and files now. Null: none. */
+  /** The runtime's variables and files now. */
   get held(): Pick<LaunchSubscription, "variables" | "files"> | null {
     if (this.#given === null || this.#state !== "held") return null;
     const { variable, content, variables, files } = this.#given;
@@ -145,16 +145,17 @@ export class OwnSubscription {
   #remove(parts: SubscriptionParts): Effect.Effect<boolean> {
     return Effect.gen({ self: this }, function* () {
       const { file = null, variable = null, traces = [], content = "" } = this.#given ?? {};
-      const removed = yield* this.#run(parts, [REMOVE, ...(file === null ? [] : [file]), ...traces]);
-      const ended = variable === null ? "" : yield* this.#run(parts, [END_HOLDERS], `${variable}=${content}`);
-      if (removed === null || ended === null) return false;
+      const removeError = yield* this.#run(parts, [REMOVE, ...(file === null ? [] : [file]), ...traces]);
+      const endError =
+        variable === null ? "" : yield* this.#run(parts, [END_HOLDERS], `${variable}=${content}`);
+      if (removeError === null || endError === null) return false;
       this.#state = "gone";
       yield* Deferred.succeed(this.#gone, undefined);
       return true;
     });
   }
 
-  /** @returns its output. Null: it failed */
+  /** @returns its output. Null if it failed */
   #run(
     { launch, log }: SubscriptionParts,
     [script = "", ...args]: readonly string[],

@@ -18,7 +18,7 @@ export const BEGIN_WITHIN_MS = 60_000;
 
 export interface OpenTurn {
   readonly number: number;
-  /** The message or prompt that began it. Null: the runtime began it on its own. */
+  /** The message or prompt that began it. Null if the runtime began it on its own. */
   readonly messageId: string | null;
   /** B4. */
   readonly isHanding: boolean;

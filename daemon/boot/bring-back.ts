@@ -39,19 +39,19 @@ export class Delivery {
   /** The results of the parts that are done. */
   readonly #results = new Map<number, Restored>();
   #done = Deferred.makeUnsafe<Restored>();
-  /** Null: the boot waits for none. */
+  /** Null if the boot waits for none. */
   #wanted: Deferred.Deferred<Arrived> | null = null;
 
   /**
    * Takes the body of `POST /platform/restore`. A part that is done is answered as it was.
    *
-   * @returns its result. Null: nothing waits for it, or not any more
+   * @returns its result. Null if nothing waits for it, or not any more
    */
   deliver(body: Readable, part: RestorePart): Effect.Effect<Restored> | null {
-    const known = this.#results.get(part.number);
-    if (known !== undefined) {
+    const result = this.#results.get(part.number);
+    if (result !== undefined) {
       body.resume();
-      return Effect.succeed(known);
+      return Effect.succeed(result);
     }
     if (this.#wanted === null) return null;
     Deferred.doneUnsafe(this.#wanted, Effect.succeed({ body, part }));
@@ -59,12 +59,12 @@ export class Delivery {
     return Deferred.await(this.#done);
   }
 
-  /** Waits for the next delivery. Null: it did not come in time. */
+  /** Waits for the next delivery. Null if it did not come in time. */
   get arrival(): Effect.Effect<Arrived | null> {
     return Effect.suspend(() => {
-      const wanted = Deferred.makeUnsafe<Arrived>();
-      this.#wanted = wanted;
-      return Effect.map(Effect.timeoutOption(Deferred.await(wanted), DEADLINE), Option.getOrNull);
+      const nextArrival = Deferred.makeUnsafe<Arrived>();
+      this.#wanted = nextArrival;
+      return Effect.map(Effect.timeoutOption(Deferred.await(nextArrival), DEADLINE), Option.getOrNull);
     }).pipe(Effect.ensuring(Effect.sync(() => (this.#wanted = null))));
   }
 
@@ -109,19 +109,22 @@ export const bringBack = Effect.fnUntraced(function* (
   const tip = checkout.commit;
   let outcome: Restored | null = null;
   for (let isLast = false; !isLast;) {
-    const first: Arrived | null = yield* arrived(parts);
+    const first: Arrived | null = yield* awaitArrival(parts);
     let part: RestorePart = first?.part ?? { number: 1, isLast: true };
     const again = (next: RestorePart) => (part = next);
-    const brought: Restored =
+    const restoration: Restored =
       first === null
         ? notRestored("The saved work did not arrive in time.")
         : yield* restore(parts, { body: first.body, part, tip, again });
     isLast = part.isLast;
-    outcome = outcome === null ? brought : restoredTogether(outcome, brought);
-    delivery.finish(part, brought);
+    outcome = outcome === null ? restoration : restoredTogether(outcome, restoration);
+    delivery.finish(part, restoration);
   }
   const { wip: commit = null } = settings.launch;
-  report.restored = shown(redactor, { ...(outcome ?? notRestored("")), wip: commit === "" ? null : commit });
+  report.restored = redactRestored(redactor, {
+    ...(outcome ?? notRestored("")),
+    wip: commit === "" ? null : commit,
+  });
   report.restore = "done";
   const { commits, files, skipped, error } = report.restored;
   log("work restored", { commits, files, skipped: skipped.length, error });
@@ -129,13 +132,13 @@ export const bringBack = Effect.fnUntraced(function* (
 });
 
 /** The next delivery. The report says that it is wanted, then that it arrives. */
-const arrived = Effect.fnUntraced(function* ({ report, delivery, log }: BringingBack) {
+const awaitArrival = Effect.fnUntraced(function* ({ report, delivery, log }: BringingBack) {
   report.restore = "wanted";
-  const delivered = yield* delivery.arrival;
-  if (delivered === null) return null;
+  const arrival = yield* delivery.arrival;
+  if (arrival === null) return null;
   report.restore = "running";
   log("saved work arrives");
-  return delivered;
+  return arrival;
 });
 
 /** Gives the program what arrives. A delivery that breaks off, as the service ended or its connection, is waited for again. */
@@ -144,14 +147,14 @@ const feed = Effect.fnUntraced(function* (
   { body: first, again }: Pick<Bringing, "body" | "again">,
   input: Writable,
 ) {
-  const joined = new JoinedBodies(input);
+  const bodies = new JoinedBodies(input);
   let body: Readable | null = first;
   for (let left = DELIVERIES_MAX - 1; body !== null; left -= 1) {
-    const delivered = body;
-    const passed: Passed = yield* Effect.promise(() => joined.pass(delivered));
-    if (passed !== "broken" || left === 0) break;
+    const currentBody = body;
+    const transfer: Passed = yield* Effect.promise(() => bodies.pass(currentBody));
+    if (transfer !== "broken" || left === 0) break;
     parts.log("saved work broke off, waiting for it again");
-    const next = yield* arrived(parts);
+    const next = yield* awaitArrival(parts);
     if (next !== null) again(next.part);
     body = next?.body ?? null;
   }
@@ -174,14 +177,14 @@ const restore = (parts: BringingBack, { body, part, tip, again }: Bringing): Eff
       Effect.gen(function* () {
         yield* Effect.forkChild(feed(parts, { body, again }, input));
         const answer = yield* readOutput(output, MAX_ANSWER_BYTES);
-        const said = answer === null ? "its result is too long" : yield* problem;
-        const decoded = decode(answer?.toString("utf8") ?? "");
-        if (said === null && decoded._tag === "Some") {
-          const { history, ...restored } = decoded.value;
+        const failure = answer === null ? "its result is too long" : yield* problem;
+        const result = decode(answer?.toString("utf8") ?? "");
+        if (failure === null && result._tag === "Some") {
+          const { history, ...restored } = result.value;
           if (history !== undefined) parts.adapter.record?.recall(history);
           return restored;
         }
-        return notRestored(`The saved work could not be restored: ${said ?? "the result is malformed"}`);
+        return notRestored(`The saved work could not be restored: ${failure ?? "the result is malformed"}`);
       }),
   ).pipe(
     Effect.timeoutOrElse({
@@ -194,7 +197,7 @@ const restore = (parts: BringingBack, { body, part, tip, again }: Bringing): Eff
  * For the agent and the health report: names as text instead of bytes, and without secrets. Texts are redacted before they are
  * cut; the end has the reason.
  */
-const shown = (redactor: Redactor, restored: Restored): Restored => {
+const redactRestored = (redactor: Redactor, restored: Restored): Restored => {
   const text = (bytes: string): string => redactor.redact(Buffer.from(bytes, "latin1").toString("utf8"));
   return {
     ...restored,

@@ -6,7 +6,7 @@ import * as Result from "effect/Result";
 export interface SetupWish {
   /** For `sh -e`. */
   readonly command: string;
-  /** What people see in place of the command. Null: its first line. */
+  /** What people see in place of the command. Null means its first line. */
   readonly title: string | null;
   /** Where it is written. */
   readonly place: string;
@@ -21,13 +21,13 @@ export interface FileFault {
 export interface ManifestParts {
   /** The secrets that the project needs (`[env] required`). */
   readonly requiredSecrets: readonly string[];
-  /** `[environment] setup`, otherwise the lifecycle commands of the devcontainer.json. Null: none. */
+  /** `[environment] setup`, otherwise the lifecycle commands of the devcontainer.json. */
   readonly setup: SetupWish | null;
-  /** Why the whole manifest, or the devcontainer.json, counts as empty. Null: neither does. */
+  /** Why the whole manifest, or the devcontainer.json, counts as empty. Null if neither does. */
   readonly fault: FileFault | null;
 }
 
-/** Reads the first bytes of a file of the checked-out commit. Null: it has none. */
+/** Reads the first bytes of a file of the checked-out commit. */
 export type ReadFile<E> = (path: string, maxBytes: number) => Effect.Effect<Uint8Array | null, E>;
 
 const NOTHING: ManifestParts = { requiredSecrets: [], setup: null, fault: null };

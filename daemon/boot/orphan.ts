@@ -69,12 +69,12 @@ const isThere = (socket: string) => (): boolean => {
 const takesConnections = (path: string): Effect.Effect<boolean> =>
   Effect.callback<boolean>((resume) => {
     const socket = connect(path);
-    const told = (answer: boolean) => () => {
+    const answerWith = (answer: boolean) => () => {
       socket.destroy();
       resume(Effect.succeed(answer));
     };
-    socket.setTimeout(CONNECT_MS, told(false));
-    socket.once("connect", told(true)).on("error", told(false));
+    socket.setTimeout(CONNECT_MS, answerWith(false));
+    socket.once("connect", answerWith(true)).on("error", answerWith(false));
   });
 
 export interface Orphaned {

@@ -14,7 +14,7 @@ const READABLE_BY_ALL = 0o004;
 const OWN_SETTINGS_BYTES = 64 * 1024;
 
 /** npm reads one file for all users: below the prefix of the Node that runs it. */
-const npmSettingsOf = (searchPath: string): readonly string[] =>
+const readNpmSettings = (searchPath: string): readonly string[] =>
   searchPath.split(":").flatMap((directory) => {
     try {
       return [join(dirname(realpathSync(join(directory, "node"))), "..", "etc", "npmrc")];
@@ -24,7 +24,7 @@ const npmSettingsOf = (searchPath: string): readonly string[] =>
   });
 
 /** The image's or the project's values of one of npm's variables, which may be in any case. */
-const given = ({ launch }: Settings, name: string): readonly string[] =>
+const programDirectories = ({ launch }: Settings, name: string): readonly string[] =>
   Object.entries({ ...launch.imageEnv, ...launch.agentEnv }).flatMap(([key, value]) =>
     key.toLowerCase() === name ? [value] : [],
   );
@@ -34,8 +34,10 @@ const given = ({ launch }: Settings, name: string): readonly string[] =>
  * agent could read, too.
  */
 const ownSettings = (settings: Settings): string => {
-  const prefixes = given(settings, "npm_config_prefix").map((prefix) => join(prefix, "etc", "npmrc"));
-  const files = [...DISTRIBUTION_SETTINGS, ...npmSettingsOf(settings.launch.agentPath ?? ""), ...prefixes];
+  const prefixes = programDirectories(settings, "npm_config_prefix").map((prefix) =>
+    join(prefix, "etc", "npmrc"),
+  );
+  const files = [...DISTRIBUTION_SETTINGS, ...readNpmSettings(settings.launch.agentPath ?? ""), ...prefixes];
   return [...new Set(files)]
     .map((file) => {
       try {
@@ -74,7 +76,7 @@ const pipSettings = (index: string): string =>
 export const writePackageSettings = (settings: Settings): void => {
   const { npm = null, pypi = null } = settings.launch.packages ?? {};
   const { npmConfigFile, configDirectory } = settings.layout;
-  if (npm !== null && given(settings, "npm_config_globalconfig").length === 0)
+  if (npm !== null && programDirectories(settings, "npm_config_globalconfig").length === 0)
     writeForAgent(npmConfigFile, npmSettings(npm, ownSettings(settings)));
   if (pypi === null) return;
   mkdirSync(join(configDirectory, "pip"), { recursive: true, mode: 0o755 });

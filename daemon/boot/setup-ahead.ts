@@ -26,15 +26,15 @@ export interface SetupAhead {
   readonly undo: Effect.Effect<void>;
 }
 
-/** @returns a function that begins the command of an unpacked commit. Null: it has none. The command ends with the scope. */
+/** @returns a function that begins the command of an unpacked commit. The command ends with the scope. */
 export const setupAhead = (
   side: AgentSide,
   output: SetupOutput,
 ): Effect.Effect<(prepared: Prepared) => SetupAhead | null, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const begun = yield* Deferred.make<Prepared & { readonly setup: SetupWish }>();
+    const start = yield* Deferred.make<Prepared & { readonly setup: SetupWish }>();
     const running = yield* Effect.forkScoped(
-      Effect.flatMap(Deferred.await(begun), ({ setup, configDir }) =>
+      Effect.flatMap(Deferred.await(start), ({ setup, configDir }) =>
         runCommand(output, {
           ...setup,
           timeoutMs: side.settings.launch.setupTimeoutMs,
@@ -47,7 +47,7 @@ export const setupAhead = (
     return (prepared) => {
       const { setup } = prepared;
       if (setup === null) return null;
-      Deferred.doneUnsafe(begun, Effect.succeed({ ...prepared, setup }));
+      Deferred.doneUnsafe(start, Effect.succeed({ ...prepared, setup }));
       return { wish: setup, run: Fiber.join(running), isOver, undo };
     };
   });

@@ -53,7 +53,7 @@ export interface SetupFailure {
 /** A command that has ended. */
 export interface SetupRun {
   readonly tookMs: number;
-  /** Why it failed. Null: it succeeded. */
+  /** Why it failed. Null if it succeeded. */
   readonly why: string | null;
   /** The end of its output. */
   readonly last: readonly string[];
@@ -65,7 +65,7 @@ const seconds = (ms: number): string =>
   ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;
 
 /** In one line, for a note. Several lines joined into one would be another script. */
-const shown = (command: string): string => {
+const displayCommand = (command: string): string => {
   const [first = "", ...more] = command.trim().split(/\s*\n\s*/);
   const line = first.length > SHOWN_COMMAND ? `${first.slice(0, SHOWN_COMMAND).toWellFormed()} …` : first;
   return more.length === 0 ? line : `${line} … (${more.length + 1} lines)`;
@@ -75,14 +75,14 @@ const shown = (command: string): string => {
 export const runSetup = (parts: SetupParts, command: SetupCommand): Effect.Effect<SetupFailure | null> =>
   Effect.gen(function* () {
     const { title } = command;
-    yield* say(parts, "setup_begins", `The setup command runs: ${title ?? shown(command.command)}`);
+    yield* say(parts, "setup_begins", `The setup command runs: ${title ?? displayCommand(command.command)}`);
     const run = yield* runCommand(parts, command);
     yield* saidEnd(parts, run);
     return run.why === null
       ? null
       : {
           note: "The agent knows that the setup command failed.",
-          text: told(command, run.why, run.last),
+          text: failureText(command, run.why, run.last),
         };
   });
 
@@ -95,7 +95,7 @@ export const takeOverSetup = Effect.fnUntraced(function* (
   yield* say(
     parts,
     "setup_begins",
-    `The setup command began before this session: ${title ?? shown(command)}`,
+    `The setup command began before this session: ${title ?? displayCommand(command)}`,
   );
   const run = yield* running;
   if (run.why !== null) return false;
@@ -133,7 +133,7 @@ export const runCommand = Effect.fnUntraced(function* (
       if (last.length > TOLD_LINES) last.shift();
     },
   });
-  const ended: Ended = yield* Effect.acquireUseRelease(
+  const end: Ended = yield* Effect.acquireUseRelease(
     // A script of several lines ends with its first command that fails.
     ProcessGroup.start(launch(["sh", "-e", "-c", command]), (stream, chunk) => output.add(stream, chunk)),
     (group) =>
@@ -145,7 +145,7 @@ export const runCommand = Effect.fnUntraced(function* (
   );
   output.flush();
   const tookMs = (yield* Clock.currentTimeMillis) - beganMs;
-  const why = failureOf(ended, timeoutMs);
+  const why = setupFailure(end, timeoutMs);
   log("setup", {
     state: why === null ? "done" : "failed",
     ms: tookMs,
@@ -154,17 +154,17 @@ export const runCommand = Effect.fnUntraced(function* (
   return { tookMs, why, last };
 });
 
-/** Null: it succeeded. */
-const failureOf = (ended: Ended, timeoutMs: number): string | null => {
-  if (ended === "late") return `it ran longer than ${seconds(timeoutMs)} and was ended`;
-  if ("problem" in ended) return `it could not be started (${ended.problem})`;
-  if (ended.code === 0) return null;
-  return ended.code === null
-    ? `it was ended by ${ended.signal ?? "a signal"}`
-    : `it ended with exit code ${ended.code}`;
+/** Null if it succeeded. */
+const setupFailure = (end: Ended, timeoutMs: number): string | null => {
+  if (end === "late") return `it ran longer than ${seconds(timeoutMs)} and was ended`;
+  if ("problem" in end) return `it could not be started (${end.problem})`;
+  if (end.code === 0) return null;
+  return end.code === null
+    ? `it was ended by ${end.signal ?? "a signal"}`
+    : `it ended with exit code ${end.code}`;
 };
 
-const told = ({ command, place }: SetupWish, why: string, last: readonly string[]): string =>
+const failureText = ({ command, place }: SetupWish, why: string, last: readonly string[]): string =>
   [
     `Before this message, the platform ran the project's setup command in the workspace (${place}):`,
     command.trim(),

@@ -76,9 +76,9 @@ export interface StartedAhead {
 
 export interface Claimed {
   readonly claim: Claim;
-  /** Null: this kind of runtime starts with its session. */
+  /** Null if this kind of runtime starts with its session. */
   readonly ahead: StartedAhead | null;
-  /** Null: the session branch's commit is not checked out. */
+  /** Null if the session branch's commit is not checked out. */
   readonly prepared: PreparedAhead | null;
   /** Of the session's git (git/rejections.ts). */
   readonly refused: Effect.Effect<void>;
@@ -86,7 +86,7 @@ export interface Claimed {
 
 /** The session branch's commit, checked out before the session. */
 export interface PreparedAhead extends Adoptable {
-  /** Null: it has no setup command. */
+  /** Null if it has no setup command. */
   readonly setup: SetupAhead | null;
   /** Removes what else than the commit's files is in the workspace. */
   readonly undo: Effect.Effect<void>;
@@ -153,14 +153,14 @@ const startAhead = Effect.fnUntraced(function* (
   const configDir = join(workspace, DEFAULT_CONFIG_DIR);
   writeForAgent(`${sessionEnvironment}.mjs`, plugin(`${sessionEnvironment}.json`));
   writeRuntimeDefaults(side, configDir);
-  const held: (readonly ["stdout" | "stderr", Buffer])[] = [];
+  const earlyOutput: (readonly ["stdout" | "stderr", Buffer])[] = [];
   let heldBytes = 0;
   let reader: OnOutput | null = null;
   const group = yield* Effect.acquireRelease(
     ProcessGroup.start(runtimeLaunch(side, configDir), (stream, chunk) => {
       if (reader !== null) return reader(stream, chunk);
       heldBytes += chunk.length;
-      if (heldBytes <= HELD_BYTES) held.push([stream, chunk]);
+      if (heldBytes <= HELD_BYTES) earlyOutput.push([stream, chunk]);
     }),
     ({ end }) => end,
   );
@@ -168,7 +168,7 @@ const startAhead = Effect.fnUntraced(function* (
     group,
     readBy: (onOutput) => {
       reader = onOutput;
-      for (const [stream, chunk] of held.splice(0)) onOutput(stream, chunk);
+      for (const [stream, chunk] of earlyOutput.splice(0)) onOutput(stream, chunk);
     },
   };
 });
@@ -242,9 +242,9 @@ class Waiting {
   }
 
   wasHeard(): boolean {
-    const heard = this.#heard;
+    const wasHeard = this.#heard;
     this.#heard = false;
-    return heard;
+    return wasHeard;
   }
 
   listen(where: { readonly path: string } | { readonly host: string; readonly port: number }): Promise<void> {
@@ -306,8 +306,8 @@ class Waiting {
       return answerError(response, status, body);
     }
     const claim = read.success;
-    const unsigned = this.#refusal(request, claim.session_id);
-    if (unsigned !== null) return answerUnauthenticated(response, unsigned);
+    const signatureRefusal = this.#refusal(request, claim.session_id);
+    if (signatureRefusal !== null) return answerUnauthenticated(response, signatureRefusal);
     if (this.isClaimed) return answerError(response, CLAIMED.status, CLAIMED.body);
     this.isClaimed = true;
     await this.#preparing;
@@ -321,29 +321,29 @@ class Waiting {
   }
 
   #refusal(request: IncomingMessage, sessionId: string): UserContextRefusal | null {
-    const verified = verifyUserContext(headerValues(request, USER_CONTEXT_HEADER), {
+    const verification = verifyUserContext(headerValues(request, USER_CONTEXT_HEADER), {
       token: this.#options.settings.token,
       sessionId,
       // oxlint-disable-next-line no-restricted-properties -- this file is the adapter to the outside world
       nowMs: Date.now(),
     });
-    return Result.isFailure(verified) ? verified.failure : null;
+    return Result.isFailure(verification) ? verification.failure : null;
   }
 
   /** Once. A session that comes meanwhile waits for its end. */
   async #prepare(commit: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { settings, log } = this.#options;
-    const unsigned = this.#refusal(request, settings.launch.standby ?? "");
-    if (unsigned !== null) return answerUnauthenticated(response, unsigned);
+    const signatureRefusal = this.#refusal(request, settings.launch.standby ?? "");
+    if (signatureRefusal !== null) return answerUnauthenticated(response, signatureRefusal);
     const pack = await readBytes(request, response, BODY_LIMIT_BYTES);
     if (!Buffer.isBuffer(pack)) return answerError(response, pack.status, pack.body);
     if (this.isClaimed || this.#preparing !== null)
       return answerError(response, CLAIMED.status, CLAIMED.body);
-    const done = this.#unpack({ commit, pack });
-    this.#preparing = done;
-    const failed = await done;
-    if (failed === null) return answerJson(response, 200, { commit });
-    log("the commit was not prepared", { message: failed });
+    const unpacking = this.#unpack({ commit, pack });
+    this.#preparing = unpacking;
+    const problem = await unpacking;
+    if (problem === null) return answerJson(response, 200, { commit });
+    log("the commit was not prepared", { message: problem });
     answerError(response, NOT_PREPARED.status, NOT_PREPARED.body);
   }
 

@@ -53,6 +53,6 @@ export const bundleDaemon = async (
   const hash = createHash("sha256")
     .update(await readFile(outFile))
     .digest("hex");
-  const inputs = [metafile, program.metafile].flatMap((made) => Object.keys(made.inputs));
+  const inputs = [metafile, program.metafile].flatMap((metadata) => Object.keys(metadata.inputs));
   return { path: outFile, hash, inputs: [...new Set(inputs)].map((file) => resolve(file)) };
 };

@@ -42,18 +42,18 @@ export const cleanLabel = (text: string, redactor: Redactor): string =>
 
 /** `redactor` may hold a secret that the text's end only begins: `broken` says that the text may break off. */
 export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
-  const broken = draft.status !== "completed" || draft.dropped !== undefined;
+  const isBroken = draft.status !== "completed" || draft.dropped !== undefined;
   const label = (text: string): string => cleanLabel(text, redactor);
   const whole = (text: string): string => {
     const storable = storableText(text);
-    return broken ? redactor.redactBroken(storable) : redactor.redact(storable);
+    return isBroken ? redactor.redactBroken(storable) : redactor.redact(storable);
   };
   const { dropped = 0, ...kept } = draft;
   const output = draft.tool === null ? "" : whole(draft.tool.output);
   const inline = cutBytes(output, OUTPUT_INLINE_MAX);
   const item: ItemDraft = {
     ...kept,
-    content: marked(
+    content: markCut(
       draft.content.map((part) => cleanPart(part, { whole, label })),
       isClosed(draft.status) ? dropped : 0,
     ),
@@ -74,7 +74,7 @@ export const cleanItem = (draft: ItemDraft, redactor: Redactor): Cleaned => {
 };
 
 /** The content, whose text says at its end how much of it was dropped. */
-const marked = (content: readonly ContentPart[], dropped: number): readonly ContentPart[] => {
+const markCut = (content: readonly ContentPart[], dropped: number): readonly ContentPart[] => {
   const last = content.at(-1);
   if (dropped === 0 || last?.type !== "text") return content;
   const mark = `\n\n[The text was too long. ${dropped} more characters were dropped.]`;
@@ -133,11 +133,11 @@ const cleanWhole = (
   { what, max }: { readonly what: string; readonly max: number },
 ): string => {
   const clean = redactor.redact(storableText(text));
-  const shown = cutText(clean, max);
-  const missing = clean.length - shown.length;
+  const visible = cutText(clean, max);
+  const missing = clean.length - visible.length;
   return missing === 0
     ? clean
-    : `${shown}\n… ${String(missing)} more characters of the ${what} are not shown.`;
+    : `${visible}\n… ${String(missing)} more characters of the ${what} are not shown.`;
 };
 
 const cleanChanges = (
@@ -156,24 +156,24 @@ const cleanChanges = (
 
 /** Arguments that are too large lose the ends of their texts. Null if that is not enough. */
 const cleanInput = (input: unknown, redactor: Redactor): unknown => {
-  const clean = mapped(input, (text) => redactor.redact(storableText(text)));
-  if (sizeOf(clean) <= INPUT_MAX) return clean;
-  const cut = mapped(clean, (text) => cutText(text, INPUT_TEXT_MAX));
-  return sizeOf(cut) <= INPUT_MAX ? cut : null;
+  const clean = mapTexts(input, (text) => redactor.redact(storableText(text)));
+  if (jsonSize(clean) <= INPUT_MAX) return clean;
+  const cut = mapTexts(clean, (text) => cutText(text, INPUT_TEXT_MAX));
+  return jsonSize(cut) <= INPUT_MAX ? cut : null;
 };
 
-const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
+const jsonSize = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
 
 /** The same value with each text in it changed. A number is changed to text if it is a secret. */
-const mapped = (value: unknown, change: Clean, depth = 0): unknown => {
+const mapTexts = (value: unknown, change: Clean, depth = 0): unknown => {
   if (typeof value === "string") return change(value);
   if (typeof value === "number")
     return change(String(value)) === String(value) ? value : change(String(value));
   if (typeof value !== "object" || value === null) return value ?? null;
   if (depth === INPUT_DEPTH_MAX) return null;
-  if (Array.isArray(value)) return value.map((entry: unknown) => mapped(entry, change, depth + 1));
+  if (Array.isArray(value)) return value.map((entry: unknown) => mapTexts(entry, change, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([name, entry]) => [change(name), mapped(entry, change, depth + 1)]),
+    Object.entries(value).map(([name, entry]) => [change(name), mapTexts(entry, change, depth + 1)]),
   );
 };
 

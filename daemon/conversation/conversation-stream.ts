@@ -23,29 +23,29 @@ export const answerConversation = (feed: ConversationFeed, after: number, respon
   }
   response.writeHead(200, { "content-type": "application/x-ndjson", "cache-control": "no-store" });
   response.flushHeaders();
-  let blocked = false;
+  let isBlocked = false;
   let awake = false;
   const send = (): void => {
     awake = false;
-    while (!blocked && response.writable) {
+    while (!isBlocked && response.writable) {
       const lines = reader.take(PORTION_LENGTH);
       if (lines === "") return;
-      blocked = !response.write(lines);
+      isBlocked = !response.write(lines);
     }
   };
   const wake = (): void => {
-    if (awake || blocked) return;
+    if (awake || isBlocked) return;
     awake = true;
     // Changes come in bursts, synchronously. One portion serves a whole burst.
     setImmediate(send);
   };
   const reader = feed.attach(after, wake);
   response.on("drain", () => {
-    blocked = false;
+    isBlocked = false;
     wake();
   });
   // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
-  const heartbeat = setInterval(() => blocked || response.write("\n"), HEARTBEAT_MS);
+  const heartbeat = setInterval(() => isBlocked || response.write("\n"), HEARTBEAT_MS);
   response.once("close", () => {
     reader.close();
     clearInterval(heartbeat);

@@ -18,7 +18,7 @@ interface Source {
 /** Deltas that wait for a slow reader, in UTF-16 code units of their text. Beyond that it loses them. */
 const WAITING_MAX = 64 * 1024;
 
-const lineOf = (report: ConversationReport): string => `${JSON.stringify(report)}\n`;
+const toLine = (report: ConversationReport): string => `${JSON.stringify(report)}\n`;
 
 export class FeedReader {
   readonly #source: Source;
@@ -42,16 +42,16 @@ export class FeedReader {
   take(maxLength: number): string {
     let lines = "";
     for (const item of this.#source.versionsAfter(this.#sent)) {
-      lines += lineOf({ type: "item", item });
+      lines += toLine({ type: "item", item });
       this.#sent = item.rev;
       if (lines.length >= maxLength) return lines;
     }
-    for (const delta of this.#deltas) lines += lineOf({ type: "delta", delta });
+    for (const delta of this.#deltas) lines += toLine({ type: "delta", delta });
     this.#forgetDeltas();
     if (this.#owesTurn) {
       this.#sent = Math.max(this.#sent, this.#source.turnRev);
       const { turnNow: turn, turnsEnded: ended } = this.#source;
-      lines += lineOf({ type: "turn", turn, ended, rev: this.#sent });
+      lines += toLine({ type: "turn", turn, ended, rev: this.#sent });
     }
     this.#owesTurn = false;
     return lines;

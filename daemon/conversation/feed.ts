@@ -116,40 +116,40 @@ export class ConversationFeed implements ConversationObserver {
 
   readonly item = (draft: ItemDraft): void => {
     const { redactor } = this.#options;
-    const known = this.#items.get(draft.native_id);
+    const former = this.#items.get(draft.native_id);
     this.#turnId = draft.turn_id ?? this.#turnId;
-    const order = known?.reported.order ?? this.#orderOf(draft);
+    const order = former?.reported.order ?? this.#orderOf(draft);
     this.#order = Math.max(this.#order, order);
-    const kept = { ...(known === undefined ? draft : keepingStatus(known.reported, draft)), order };
-    const last = kept.content.at(-1);
-    const grows = kept.status === "running" && last?.type === "text";
+    const orderedItem = { ...(former === undefined ? draft : keepingStatus(former.reported, draft)), order };
+    const last = orderedItem.content.at(-1);
+    const grows = orderedItem.status === "running" && last?.type === "text";
     const growing = grows ? new GrowingText(redactor, last.text) : null;
-    const { item, output } = cleanItem(kept, redactor);
+    const { item, output } = cleanItem(orderedItem, redactor);
     const clean = growing === null ? item : withText(item, growing.text);
     if (output !== null) this.#outputs.set(draft.native_id, output);
-    if (known === undefined) return this.#report(clean, growing);
-    if (isDeepStrictEqual(clean, known.current)) {
-      known.growing = growing;
+    if (former === undefined) return this.#report(clean, growing);
+    if (isDeepStrictEqual(clean, former.current)) {
+      former.growing = growing;
       return;
     }
-    const growth = growthOf(known.current, clean);
+    const growth = itemGrowth(former.current, clean);
     if (growth === null) return this.#report(clean, growing);
-    known.growing = growing;
-    this.#grow(known, clean, growth);
+    former.growing = growing;
+    this.#grow(former, clean, growth);
   };
 
   readonly grown = ({ native_id: id, offset, text }: TextDelta): void => {
-    const known = this.#items.get(id);
-    if (known === undefined || known.growing === null || known.growing.taken !== offset) return;
-    const added = known.growing.append(text);
-    if (added !== "") this.#grow(known, withText(known.current, known.growing.text), added);
+    const entry = this.#items.get(id);
+    if (entry === undefined || entry.growing === null || entry.growing.taken !== offset) return;
+    const addition = entry.growing.append(text);
+    if (addition !== "") this.#grow(entry, withText(entry.current, entry.growing.text), addition);
   };
 
   /** The turn's state, and how many turns have ended. One report contains both. */
-  readonly turn = (now: TurnNow, ended: number = this.#turnsEnded): void => {
-    if (isDeepStrictEqual(now, this.#turn) && ended === this.#turnsEnded) return;
+  readonly turn = (now: TurnNow, endedTurns: number = this.#turnsEnded): void => {
+    if (isDeepStrictEqual(now, this.#turn) && endedTurns === this.#turnsEnded) return;
     this.#turn = now;
-    this.#turnsEnded = ended;
+    this.#turnsEnded = endedTurns;
     this.#reportTurn();
   };
 
@@ -186,12 +186,12 @@ export class ConversationFeed implements ConversationObserver {
     }
   }
 
-  /** When the oldest command that still runs began, ms since the epoch. Null: none runs. */
+  /** When the oldest command that still runs began, ms since the epoch. Null if none runs. */
   get commandSince(): number | null {
-    const begun = [...this.#items.values()].flatMap(({ current: { status, tool, created_at: at } }) =>
+    const starts = [...this.#items.values()].flatMap(({ current: { status, tool, created_at: at } }) =>
       tool?.kind === "execute" && !isClosed(status) ? [at] : [],
     );
-    return begun.length === 0 ? null : Math.min(...begun);
+    return starts.length === 0 ? null : Math.min(...starts);
   }
 
   /** The whole kept output of a tool. Null if there is no such item. */
@@ -229,26 +229,26 @@ export class ConversationFeed implements ConversationObserver {
     return order !== undefined && role === "agent" ? order : Math.max(order ?? 0, last);
   }
 
-  #grow(known: Kept, current: ItemDraft, text: string): void {
-    const offset = textOf(known.current).length;
-    known.current = current;
+  #grow(entry: Kept, current: ItemDraft, text: string): void {
+    const offset = lastText(entry.current).length;
+    entry.current = current;
     const { native_id: id } = current;
-    if (known.growing !== null)
+    if (entry.growing !== null)
       for (const reader of this.#readers) reader.grew({ native_id: id, offset, text });
     this.#grown.add(id);
-    this.#reportGrown((kept) => this.#isDue(kept));
+    this.#reportGrown((item) => this.#isDue(item));
   }
 
   #isDue({ current, reported, reportedMs }: Kept): boolean {
-    const more = Math.abs(lengthOf(current) - lengthOf(reported));
+    const more = Math.abs(itemLength(current) - itemLength(reported));
     return more >= REPORT_EVERY_LENGTH || this.#options.now() - reportedMs >= REPORT_EVERY_MS;
   }
 
-  #reportGrown(which: (kept: Kept) => boolean): void {
+  #reportGrown(which: (entry: Kept) => boolean): void {
     for (const id of this.#grown) {
-      const kept = this.#items.get(id);
-      if (kept === undefined) this.#grown.delete(id);
-      else if (which(kept)) this.#report(kept.current, kept.growing);
+      const entry = this.#items.get(id);
+      if (entry === undefined) this.#grown.delete(id);
+      else if (which(entry)) this.#report(entry.current, entry.growing);
     }
     if (this.#grown.size === 0 || this.#cancel !== null) return;
     this.#cancel = this.#options.after(REPORT_EVERY_MS, () => {
@@ -281,19 +281,19 @@ export class ConversationFeed implements ConversationObserver {
   #shrink(): void {
     // To less than the limit, so that it is not reached again at once.
     const target = (FEED_BYTES_MAX / 8) * 7;
-    const closed = [...this.versionsAfter(0)].filter(({ status }) => isClosed(status));
-    for (const { native_id: id, tool } of closed) {
+    const closedItems = [...this.versionsAfter(0)].filter(({ status }) => isClosed(status));
+    for (const { native_id: id, tool } of closedItems) {
       if (this.#bytes <= target) return;
-      const kept = this.#items.get(id);
-      if (kept === undefined || tool === null || (tool.output === "" && tool.changes.length === 0)) continue;
+      const entry = this.#items.get(id);
+      if (entry === undefined || tool === null || (tool.output === "" && tool.changes.length === 0)) continue;
       const without = { ...tool, output: "", truncated: true, changes: [] };
-      kept.reported = { ...kept.reported, tool: without };
-      kept.current = { ...kept.current, tool: without };
-      const bytes = Buffer.byteLength(JSON.stringify(kept.reported));
-      this.#bytes += bytes - kept.bytes;
-      kept.bytes = bytes;
+      entry.reported = { ...entry.reported, tool: without };
+      entry.current = { ...entry.current, tool: without };
+      const bytes = Buffer.byteLength(JSON.stringify(entry.reported));
+      this.#bytes += bytes - entry.bytes;
+      entry.bytes = bytes;
     }
-    for (const { native_id: id } of closed) {
+    for (const { native_id: id } of closedItems) {
       if (this.#bytes <= target) return;
       this.#bytes -= this.#items.get(id)?.bytes ?? 0;
       this.#items.delete(id);
@@ -314,9 +314,9 @@ export class ConversationFeed implements ConversationObserver {
 }
 
 /** F3. The rest of a closed item may still change, e.g. get its usage. */
-const keepingStatus = (known: NativeItem, draft: ItemDraft): ItemDraft =>
-  isClosed(known.status) && draft.status !== known.status
-    ? { ...draft, status: known.status, error: known.error, completed_at: known.completed_at }
+const keepingStatus = (former: NativeItem, draft: ItemDraft): ItemDraft =>
+  isClosed(former.status) && draft.status !== former.status
+    ? { ...draft, status: former.status, error: former.error, completed_at: former.completed_at }
     : draft;
 
 const withText = (item: ItemDraft, text: string): ItemDraft => ({
@@ -324,22 +324,22 @@ const withText = (item: ItemDraft, text: string): ItemDraft => ({
   content: [...item.content.slice(0, -1), { type: "text", text }],
 });
 
-const textOf = ({ content }: ItemDraft): string => {
+const lastText = ({ content }: ItemDraft): string => {
   const last = content.at(-1);
   return last?.type === "text" ? last.text : "";
 };
 
-const lengthOf = (item: ItemDraft): number => textOf(item).length + (item.tool?.output.length ?? 0);
+const itemLength = (item: ItemDraft): number => lastText(item).length + (item.tool?.output.length ?? 0);
 
 const withoutGrowth = (item: ItemDraft): ItemDraft => ({
   ...item,
-  content: textOf(item) === "" ? item.content : item.content.slice(0, -1),
+  content: lastText(item) === "" ? item.content : item.content.slice(0, -1),
   tool: item.tool === null ? null : { ...item.tool, output: "", truncated: false },
 });
 
 /** The text by which a running item grew. Null if something else has changed. */
-const growthOf = (before: ItemDraft, after: ItemDraft): string | null => {
-  const [former, latter] = [textOf(before), textOf(after)];
+const itemGrowth = (before: ItemDraft, after: ItemDraft): string | null => {
+  const [former, latter] = [lastText(before), lastText(after)];
   if (after.status !== "running" || (former === "") !== (latter === "") || !latter.startsWith(former))
     return null;
   return isDeepStrictEqual(withoutGrowth(before), withoutGrowth(after)) ? latter.slice(former.length) : null;

@@ -31,12 +31,12 @@ export class GrowingText {
   append(raw: string): string {
     this.#taken += raw.length;
     // Before the redaction: removing a NUL later could join two parts into a secret.
-    const held = this.#held + raw.replaceAll("\0", "");
-    const end = this.#redactor.settledLength(held);
-    this.#held = held.slice(end);
-    const grown = this.#redactor.redact(held.slice(0, end).toWellFormed());
-    this.#text += grown;
-    return grown;
+    const buffer = this.#held + raw.replaceAll("\0", "");
+    const end = this.#redactor.settledLength(buffer);
+    this.#held = buffer.slice(end);
+    const addition = this.#redactor.redact(buffer.slice(0, end).toWellFormed());
+    this.#text += addition;
+    return addition;
   }
 
   /** The text broke off: gives out what was held back, without what may be the beginning of a secret. */

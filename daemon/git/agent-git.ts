@@ -58,7 +58,7 @@ const CONFIG_ENV: Readonly<Record<string, string>> = Object.fromEntries([
 ]);
 
 /** This work tree applies, whatever `core.worktree` and `core.bare` in the agent's configuration say. */
-const placeOf = (tree: string | null): Record<string, string> =>
+const placeVariables = (tree: string | null): Record<string, string> =>
   tree === null ? {} : { GIT_DIR: `${tree}/.git`, GIT_WORK_TREE: tree };
 
 /** The environment of git on the agent's repository, and of programs that run it. */
@@ -78,7 +78,7 @@ export const agentScript = (
 ): Launch => ({
   prefix: settings.launch.prefix,
   command: ["sh", "-c", script, name, ...(parameters ?? [])],
-  env: { ...agentGitEnvironment(settings), ...placeOf(tree), ...env },
+  env: { ...agentGitEnvironment(settings), ...placeVariables(tree), ...env },
   cwd: settings.layout.workspace,
   ...(input === undefined ? {} : { input }),
 });

@@ -151,11 +151,11 @@ export const waitToAdopt = Effect.fnUntraced(function* (
   commit: string,
 ): Effect.fn.Return<Adoptable["adopt"], never, Scope.Scope> {
   let name: Writable | null = null;
-  let said = "";
+  let stderrText = "";
   const launch = gitLaunch(settings, ["sh", "-c", ADOPT_SCRIPT, "adopt", commit]);
   const group = yield* Effect.acquireRelease(
     ProcessGroup.start({ ...launch, talk: ({ stdin }) => (name = stdin) }, (_, chunk) => {
-      if (said.length < ADOPT_SAID) said += chunk.toString("utf8");
+      if (stderrText.length < ADOPT_SAID) stderrText += chunk.toString("utf8");
     }),
     ({ end }) => end,
   );
@@ -166,7 +166,7 @@ export const waitToAdopt = Effect.fnUntraced(function* (
     }).pipe(
       Effect.mapError(notStarted),
       Effect.flatMap(({ code }) =>
-        code === 0 ? Effect.void : Effect.fail(new CheckoutFailure({ message: said.trim() })),
+        code === 0 ? Effect.void : Effect.fail(new CheckoutFailure({ message: stderrText.trim() })),
       ),
     );
 });
@@ -205,8 +205,8 @@ export const checkOut = (options: CheckoutOptions): Effect.Effect<Checkout> => {
     });
   // If the short way fails, the long one says why, or mends it.
   const attempt = prepared === null ? clone : Effect.catch(adopt(prepared), () => clone);
-  const retried = Effect.tapError(attempt, (failure) => Effect.sync(() => options.onFailure(failure)));
-  return Effect.orDie(Effect.retry(retried, { schedule: backoff }));
+  const withReport = Effect.tapError(attempt, (failure) => Effect.sync(() => options.onFailure(failure)));
+  return Effect.orDie(Effect.retry(withReport, { schedule: backoff }));
 };
 
 const backoff = Schedule.exponential(RETRY_FIRST).pipe(
@@ -234,7 +234,7 @@ git rev-parse --verify HEAD &&
 /** The checkout after the session branch has moved. If git does not say, it is as it was. */
 export const rereadCheckout = (settings: Settings, checkout: Checkout): Effect.Effect<Checkout> =>
   run(gitLaunch(settings, ["sh", "-c", REREAD_SCRIPT])).pipe(
-    Effect.flatMap((finished) => readClone(finished, checkout.credential, settings)),
+    Effect.flatMap((output) => readClone(output, checkout.credential, settings)),
     Effect.catch(() => Effect.succeed(checkout)),
   );
 
@@ -254,7 +254,7 @@ const fileAt = (settings: Settings, object: string, maxBytes: number) =>
   );
 
 /**
- * The instructions of an agent with a table in the manifest, without the head of settings that its file may have. Null: it has no
+ * The instructions of an agent with a table in the manifest, without the head of settings that its file may have. Null if it has no
  * table or no file.
  */
 export const readInstructions = (

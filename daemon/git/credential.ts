@@ -65,14 +65,14 @@ export const storeCredential = (
 export const renewCredential = Effect.fnUntraced(function* (
   first: CloneCredential,
   fetch: Effect.Effect<CloneCredential, HttpFailure>,
-  refused: Effect.Effect<void>,
+  refusal: Effect.Effect<void>,
 ): Effect.fn.Return<never> {
   let current = first;
   while (true) {
     const lifeMs = current.expiresAtMs - (yield* Clock.currentTimeMillis);
     const due = Effect.sleep(Math.max(RENEW_MIN_MS, lifeMs * RENEW_AT));
     // The pause applies because the agent can report refusals as often as it likes.
-    yield* Effect.raceFirst(due, Effect.andThen(Effect.sleep(RENEW_MIN_MS), refused));
+    yield* Effect.raceFirst(due, Effect.andThen(Effect.sleep(RENEW_MIN_MS), refusal));
     current = yield* Effect.retryOrElse(fetch, renewBackoff, () => Effect.succeed(current));
   }
 });

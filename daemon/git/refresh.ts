@@ -12,7 +12,7 @@ import type { Settings } from "../settings.ts";
 export type Pulled =
   | {
       readonly outcome: "pulled";
-      /** Null: there was no commit. */
+      /** Null if there was no commit. */
       readonly before: string | null;
       readonly after: string;
       readonly configDir: ConfigDir;
@@ -73,7 +73,7 @@ git rev-parse --verify HEAD
 git show HEAD:platform.toml 2>/dev/null || :
 `;
 
-const failed = (message: string): Pulled => ({ outcome: "failed", message });
+const failedPull = (message: string): Pulled => ({ outcome: "failed", message });
 
 /** Fast-forwards. Never fails and never hangs. */
 export const pull = (settings: Settings, ownEdit: string | null): Effect.Effect<Pulled> => {
@@ -83,23 +83,23 @@ export const pull = (settings: Settings, ownEdit: string | null): Effect.Effect<
     parameters: [settings.repoUrl, settings.branch, ownEdit ?? ""],
   });
   return runToEnd(launch).pipe(
-    Effect.flatMap((finished): Effect.Effect<Pulled> => {
-      const { code, stdout } = finished;
+    Effect.flatMap((output): Effect.Effect<Pulled> => {
+      const { code, stdout } = output;
       if (code === UNCOMMITTED) return Effect.succeed({ outcome: "uncommitted_changes" });
       if (code === DIVERGED) return Effect.succeed({ outcome: "diverged" });
       const [, before = "", after, manifest = ""] = PRINTED.exec(stdout) ?? [];
-      if (code !== 0 || after === undefined) return Effect.succeed(failed(lastWords(finished)));
+      if (code !== 0 || after === undefined) return Effect.succeed(failedPull(lastWords(output)));
       return Effect.map(
         Effect.promise(() => readConfigDir(manifest, settings.layout.workspace)),
         (configDir) => ({ outcome: "pulled", before: before === "" ? null : before, after, configDir }),
       );
     }),
     Effect.catchTag("LaunchFailure", ({ message }) =>
-      Effect.succeed(failed(`git cannot be started: ${message}`)),
+      Effect.succeed(failedPull(`git cannot be started: ${message}`)),
     ),
     Effect.timeoutOrElse({
       duration: DEADLINE,
-      orElse: () => Effect.succeed(failed(`git did not finish within ${DEADLINE}`)),
+      orElse: () => Effect.succeed(failedPull(`git did not finish within ${DEADLINE}`)),
     }),
   );
 };

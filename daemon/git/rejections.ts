@@ -22,7 +22,7 @@ export const listenForRejections = Effect.fnUntraced(function* ({
   layout,
   launch,
 }: Pick<Settings, "layout" | "launch">): Effect.fn.Return<Effect.Effect<void>, never, Scope.Scope> {
-  const refused = Latch.makeUnsafe(false);
+  const rejection = Latch.makeUnsafe(false);
   const path = layout.rejectionPipe;
   // The platform's own programs: in an image's root, `mkfifo` could be anything.
   yield* makePipe(path, launch.commonEnv["PATH"] ?? "/usr/bin:/bin");
@@ -34,12 +34,12 @@ export const listenForRejections = Effect.fnUntraced(function* ({
         readable: true,
         writable: false,
       });
-      pipe.on("data", () => refused.openUnsafe());
+      pipe.on("data", () => rejection.openUnsafe());
       return pipe;
     }),
     (pipe) => Effect.sync(() => pipe.destroy()),
   );
-  return Effect.andThen(refused.await, refused.close);
+  return Effect.andThen(rejection.await, rejection.close);
 });
 
 const makePipe = (path: string, programs: string): Effect.Effect<void> =>

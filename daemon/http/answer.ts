@@ -53,7 +53,7 @@ export const NOT_READY = refusal(
   "The agent runtime is not ready yet. Try again in a second.",
 );
 
-const sentenceOf = (path: string, message: string): string => {
+const toSentence = (path: string, message: string): string => {
   const text = message.replace(/\.$/, "");
   if (text === "unknown field") return `Unknown field \`${path}\`.`;
   const isDemand = text.startsWith("must ");
@@ -69,7 +69,7 @@ const sentenceOf = (path: string, message: string): string => {
 export const invalid = (path: string, message: string, code = "invalid_request"): Refused => ({
   status: 400,
   body: {
-    error: sentenceOf(path, message),
+    error: toSentence(path, message),
     code,
     details: { issues: [{ path, message }] },
   },

@@ -134,15 +134,18 @@ class Control {
   get #pullAndRenew(): Effect.Effect<ControlAnswer> {
     const { settings, adapter, report, log, controlled } = this.#options;
     return Effect.gen({ self: this }, function* () {
-      const pulled = yield* this.#withCredential(pull(settings, adapter.ownEdit?.pattern ?? null), failureOf);
-      if (pulled.outcome === "failed")
+      const pullResult = yield* this.#withCredential(
+        pull(settings, adapter.ownEdit?.pattern ?? null),
+        pullFailure,
+      );
+      if (pullResult.outcome === "failed")
         return refusal(
           502,
           "refresh_failed",
-          `The session branch was not fetched: ${this.#told(pulled.message)}`,
+          `The session branch was not fetched: ${this.#told(pullResult.message)}`,
         );
-      if (pulled.outcome !== "pulled") return NOT_PULLED[pulled.outcome];
-      const { before, after, configDir } = pulled;
+      if (pullResult.outcome !== "pulled") return NOT_PULLED[pullResult.outcome];
+      const { before, after, configDir } = pullResult;
       report.setRepo({ commit: after });
       report.setError("checkout", configDir.problem);
       const { runtime, setConfigDir } = yield* Deferred.await(controlled);
@@ -160,9 +163,9 @@ class Control {
       // Checked as late as possible: a turn may begin after the caller has looked.
       if (read.afterTurn && (steering.isTurnOpen || (yield* isBusyNow({ adapter, report }))))
         return TURN_IN_PROGRESS;
-      const taken = agentEnv.change(read);
-      if ("status" in taken) return taken;
-      const { changed, revision } = taken;
+      const outcome = agentEnv.change(read);
+      if ("status" in outcome) return outcome;
+      const { changed, revision } = outcome;
       if (changed.length === 0) {
         return { done: { changed, revision, restarted: false, turn_interrupted: false } };
       }
@@ -198,16 +201,16 @@ class Control {
   }
 
   /** Reports the completed work even if the runtime does not come back: the work is not undone. */
-  #renewed({ answers, turnInterrupted }: Renewed, done: Readonly<Record<string, unknown>>): ControlAnswer {
+  #renewed({ answers, turnInterrupted }: Renewed, work: Readonly<Record<string, unknown>>): ControlAnswer {
     const { runtime } = this.#options.report;
-    const told = { ...done, turn_interrupted: turnInterrupted };
-    if (answers) return { done: "repo" in done ? { ...told, runtime } : told };
+    const body = { ...work, turn_interrupted: turnInterrupted };
+    if (answers) return { done: "repo" in work ? { ...body, runtime } : body };
     return {
       status: 502,
       body: {
         error: "The agent runtime was restarted but does not respond. The service restarts it again.",
         code: "runtime_failed",
-        details: { ...told, runtime },
+        details: { ...body, runtime },
       },
     };
   }
@@ -218,6 +221,6 @@ class Control {
   }
 }
 
-const failureOf = (pulled: Pulled): string | null => (pulled.outcome === "failed" ? pulled.message : null);
+const pullFailure = (result: Pulled): string | null => (result.outcome === "failed" ? result.message : null);
 
 const isEmpty = (body: unknown): boolean => isRecord(body) && Object.keys(body).length === 0;

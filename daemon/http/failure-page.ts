@@ -1,6 +1,6 @@
 /** The page that a browser gets for a port that does not answer: small, without script, and reloading itself. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { escaped } from "../../src/ground/html.ts";
+import { escapeHtml } from "../../src/ground/html.ts";
 
 /** Seconds until the browser reloads: development servers restart often. */
 const REFRESH_SECONDS = 3;
@@ -31,7 +31,7 @@ export const answerPage = (
     `<meta http-equiv="refresh" content="${REFRESH_SECONDS}">`,
     "<title>No app is running on this port</title>",
     "<h1>No app is running on this port</h1>",
-    `<p>${escaped(error)}</p>`,
+    `<p>${escapeHtml(error)}</p>`,
     `<p>Start the app in the session. This page reloads every ${REFRESH_SECONDS} seconds.</p>\n</html>\n`,
   ].join("\n");
   response.writeHead(status, { ...HEADERS, "content-length": Buffer.byteLength(page) });

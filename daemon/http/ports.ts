@@ -52,10 +52,10 @@ const tableAt = (path: string): string => {
 };
 
 /** In ascending order. `blocked`: the platform's own. */
-export const listeningPorts = (blocked: readonly number[]): readonly number[] => {
-  const found = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].flatMap((path) => portsIn(tableAt(path)));
-  return [...new Set(found)]
-    .filter((port) => !blocked.includes(port))
+export const listeningPorts = (hiddenPorts: readonly number[]): readonly number[] => {
+  const ports = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].flatMap((path) => portsIn(tableAt(path)));
+  return [...new Set(ports)]
+    .filter((port) => !hiddenPorts.includes(port))
     .toSorted((a, b) => a - b)
     .slice(0, PORTS_MAX);
 };

@@ -94,18 +94,18 @@ const ATTACHMENT = /^\/platform\/attachments\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0
 const PORT = /^[1-9][0-9]{0,4}$/;
 const MAX_PORT = 65_535;
 
-const refused = (status: Refusal["status"], code: Refusal["code"], error: string): Route => ({
+const refusalRoute = (status: Refusal["status"], code: Refusal["code"], error: string): Route => ({
   kind: "refused",
   refusal: { status, code, error },
 });
 
 /** `blocked` are ports that `/proxy/{port}` never reaches: the daemon's, the runtime's, the forwarder's. */
 export const decideRoute = ({ method, url }: Target, blocked: readonly number[]): Route => {
-  if (!url.startsWith("/")) return refused(400, "bad_request", "The request target must be a path.");
+  if (!url.startsWith("/")) return refusalRoute(400, "bad_request", "The request target must be a path.");
   const end = url.indexOf("?");
   const path = end === -1 ? url : url.slice(0, end);
   if (path === "/platform" || path.startsWith("/platform/")) return controlRoute(method, path, url);
-  if (method === "TRACE") return refused(405, "method_not_allowed", "TRACE is not supported.");
+  if (method === "TRACE") return refusalRoute(405, "method_not_allowed", "TRACE is not supported.");
   if (path.startsWith("/proxy/")) return portRoute(url, blocked);
   return { kind: "runtime", path: url };
 };
@@ -114,74 +114,74 @@ const controlRoute = (method: string, path: string, url: string): Route => {
   if (path === "/platform/health") {
     if (method === "GET" || method === "HEAD")
       return { kind: "health", isHeld: url.slice(path.length) === "?until=booted" };
-    return refused(405, "method_not_allowed", "Use GET or HEAD to read the health.");
+    return refusalRoute(405, "method_not_allowed", "Use GET or HEAD to read the health.");
   }
   const plain = PLAIN.get(path);
   if (plain !== undefined) {
     if (method === plain.method) return { kind: plain.kind };
-    return refused(405, "method_not_allowed", `Use ${plain.method} to ${plain.use}.`);
+    return refusalRoute(405, "method_not_allowed", `Use ${plain.method} to ${plain.use}.`);
   }
   if (path === "/platform/checkout") {
     const [, commit = null] = /^\?commit=([0-9a-f]{40})$/.exec(url.slice(path.length)) ?? [];
-    if (method !== "PUT") return refused(405, "method_not_allowed", "Use PUT to give a commit.");
-    if (commit === null) return refused(400, "bad_request", "commit must be the id of a commit.");
+    if (method !== "PUT") return refusalRoute(405, "method_not_allowed", "Use PUT to give a commit.");
+    if (commit === null) return refusalRoute(400, "bad_request", "commit must be the id of a commit.");
     return { kind: "prepare", commit };
   }
   if (path === "/platform/terminal") {
     if (method !== "GET" && method !== "DELETE")
-      return refused(405, "method_not_allowed", "Use GET to open a terminal, or DELETE to end it.");
+      return refusalRoute(405, "method_not_allowed", "Use GET to open a terminal, or DELETE to end it.");
     const wish = terminalWish(new URLSearchParams(url.slice(path.length)));
-    if ("message" in wish) return refused(400, "bad_request", `\`${wish.path}\` ${wish.message}.`);
+    if ("message" in wish) return refusalRoute(400, "bad_request", `\`${wish.path}\` ${wish.message}.`);
     return { kind: "terminal", wish };
   }
   if (path === "/platform/turn") {
     if (method === "GET") return routeAfter("turn", "a turn", url.slice(path.length));
-    return refused(405, "method_not_allowed", "Use GET to read the last turn.");
+    return refusalRoute(405, "method_not_allowed", "Use GET to read the last turn.");
   }
   if (path === "/platform/conversation") {
     if (method === "GET") return routeAfter("conversation", "a version", url.slice(path.length));
-    return refused(405, "method_not_allowed", "Use GET to read the conversation.");
+    return refusalRoute(405, "method_not_allowed", "Use GET to read the conversation.");
   }
   if (path === "/platform/output") {
     const item = new URLSearchParams(url.slice(path.length)).get("item") ?? "";
-    if (method !== "GET") return refused(405, "method_not_allowed", "Use GET to read an output.");
-    if (item === "") return refused(400, "bad_request", "item must be the id of an item.");
+    if (method !== "GET") return refusalRoute(405, "method_not_allowed", "Use GET to read an output.");
+    if (item === "") return refusalRoute(400, "bad_request", "item must be the id of an item.");
     return { kind: "output", item };
   }
   if (path === "/platform/models") {
     if (method === "GET") return { kind: "steering", name: "models" };
-    return refused(405, "method_not_allowed", "Use GET to read the models.");
+    return refusalRoute(405, "method_not_allowed", "Use GET to read the models.");
   }
   const read = WORKSPACE.get(path);
   if (read !== undefined) return workspaceRoute(method, read, url.slice(path.length + 1));
   const [, id = null] = ATTACHMENT.exec(path) ?? [];
   if (id !== null) {
     if (method === "PUT") return { kind: "attachment", id };
-    return refused(405, "method_not_allowed", "Use PUT to store an attachment.");
+    return refusalRoute(405, "method_not_allowed", "Use PUT to store an attachment.");
   }
   const saving = SAVING.get(path);
   if (saving !== undefined && method === "POST") return { kind: "saving", call: saving };
   const control = CONTROLS.get(path);
   const steering = STEERING.get(path);
   if (control === undefined && steering === undefined && saving === undefined)
-    return refused(404, "not_found", "Control path not found.");
+    return refusalRoute(404, "not_found", "Control path not found.");
   if (method === "POST" && control !== undefined) return { kind: "control", name: control };
   if (method === "POST" && steering !== undefined) return { kind: "steering", name: steering };
-  return refused(405, "method_not_allowed", "Use POST for this control path.");
+  return refusalRoute(405, "method_not_allowed", "Use POST for this control path.");
 };
 
 const workspaceRoute = (method: string, of: WorkspaceRead["of"], query: string): Route => {
-  if (method !== "GET") return refused(405, "method_not_allowed", "Use GET to read the workspace.");
+  if (method !== "GET") return refusalRoute(405, "method_not_allowed", "Use GET to read the workspace.");
   const read = readQuery(of, query);
   if (read !== null) return { kind: "workspace", read };
-  return refused(400, "bad_request", "The query must name two commits, or a path below the workspace.");
+  return refusalRoute(400, "bad_request", "The query must name two commits, or a path below the workspace.");
 };
 
 /** `?after={number}`. Absent: 0. */
 const routeAfter = (kind: "turn" | "conversation", what: string, query: string): Route => {
   const [, after = query === "" ? "0" : null] = /^\?after=(\d{1,15})$/.exec(query) ?? [];
   return after === null
-    ? refused(400, "bad_request", `after must be the number of ${what}.`)
+    ? refusalRoute(400, "bad_request", `after must be the number of ${what}.`)
     : { kind, after: Number(after) };
 };
 
@@ -190,9 +190,9 @@ const portRoute = (url: string, blocked: readonly number[]): Route => {
   const [, digits = "", rest = ""] = /^\/proxy\/([^/?]*)(.*)$/s.exec(url) ?? [];
   const port = PORT.test(digits) ? Number(digits) : 0;
   if (port === 0 || port > MAX_PORT) {
-    return refused(400, "bad_port", "The port must be a decimal number from 1 to 65535.");
+    return refusalRoute(400, "bad_port", "The port must be a decimal number from 1 to 65535.");
   }
   if (blocked.includes(port))
-    return refused(403, "port_blocked", `Port ${port} is reserved for the platform.`);
+    return refusalRoute(403, "port_blocked", `Port ${port} is reserved for the platform.`);
   return { kind: "port", port, path: rest.startsWith("/") ? rest : `/${rest}` };
 };

@@ -58,7 +58,7 @@ import type { WorkspaceSurface } from "../workspace/workspace.ts";
 export interface ServerOptions {
   readonly token: string;
   readonly sessionId: string;
-  /** Null: the runtime has no HTTP API. */
+  /** Null if the runtime has no HTTP API. */
   readonly runtimePort: number | null;
   /** Ports that `/proxy/{port}` never reaches. */
   readonly blockedPorts: readonly number[];
@@ -108,9 +108,9 @@ export class DaemonServer {
 
   /** Whether there was a connection to the unix socket since the last call. */
   wasHeard(): boolean {
-    const heard = this.#heard;
+    const wasHeard = this.#heard;
     this.#heard = false;
-    return heard;
+    return wasHeard;
   }
 
   /** Listens on one more address: a port or a unix socket. */
@@ -224,8 +224,8 @@ export class DaemonServer {
   }
 
   #refusal(request: IncomingMessage): UserContextRefusal | null {
-    const verified = this.#verified(request);
-    return Result.isFailure(verified) ? verified.failure : null;
+    const verification = this.#verified(request);
+    return Result.isFailure(verification) ? verification.failure : null;
   }
 
   /** The context of a request that was not refused. */
@@ -296,7 +296,7 @@ export class DaemonServer {
   async #attachment(id: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { attachments } = this.#options;
     if (attachments === undefined) return answerError(response, NOT_SUPPORTED.status, NOT_SUPPORTED.body);
-    const size = attachments.sizeOf(id);
+    const size = attachments.size(id);
     // One that is here already is answered as stored, whatever its body.
     const read = await readBytes(request, response, size ?? ATTACHMENT_MAX);
     const answer = Buffer.isBuffer(read) ? attachments.keep(id, read) : read;
@@ -351,7 +351,7 @@ export class DaemonServer {
   #abort(request: IncomingMessage, response: ServerResponse): void {
     const isLast = this.#contextOf(request).role === SERVICE_ROLE;
     this.#options.abort(isLast).then(
-      (aborted) => answerJson(response, 200, { aborted }),
+      (wasAborted) => answerJson(response, 200, { aborted: wasAborted }),
       () =>
         answerError(response, 502, {
           error: "The agent runtime did not accept the abort.",

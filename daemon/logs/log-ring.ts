@@ -34,7 +34,7 @@ export class LogRing {
     this.#last += 1;
     const line = { seq: this.#last, text: make(this.#last) };
     this.#lines.push(line);
-    this.#bytes += sizeOf(line);
+    this.#bytes += lineSize(line);
     while (this.#bytes > RING_BYTES) this.#dropOldest();
     this.#write(`${line.text}\n`);
     for (const listener of this.#listeners) listener();
@@ -43,15 +43,15 @@ export class LogRing {
   /** Lines after a number, oldest first, within that many bytes. At least one line, if there is one. */
   after(seq: number, maxBytes: number): readonly KeptLine[] {
     const first = this.#lines[this.#head]?.seq ?? this.#last + 1;
-    const found: KeptLine[] = [];
+    const lines: KeptLine[] = [];
     let room = maxBytes;
     for (let at = this.#head + Math.max(0, seq + 1 - first); at < this.#lines.length && room > 0; at += 1) {
       const line = this.#lines[at];
       if (line === undefined) break;
-      found.push(line);
-      room -= sizeOf(line);
+      lines.push(line);
+      room -= lineSize(line);
     }
-    return found;
+    return lines;
   }
 
   /** All kept lines, as they were written. */
@@ -76,7 +76,7 @@ export class LogRing {
   #dropOldest(): void {
     const oldest = this.#lines[this.#head];
     if (oldest === undefined) return;
-    this.#bytes -= sizeOf(oldest);
+    this.#bytes -= lineSize(oldest);
     this.#head += 1;
     // Moving the rest is expensive, so it is done only when the head has passed half of the array.
     if (this.#head * 2 < this.#lines.length) return;
@@ -85,4 +85,4 @@ export class LogRing {
   }
 }
 
-const sizeOf = ({ text }: KeptLine): number => Buffer.byteLength(text) + 1;
+const lineSize = ({ text }: KeptLine): number => Buffer.byteLength(text) + 1;

@@ -30,41 +30,41 @@ export class LogStreams {
     }
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.flushHeaders();
-    follow(this.#ring, response, placeOf(request.headers["last-event-id"]));
+    follow(this.#ring, response, parsePlace(request.headers["last-event-id"]));
   }
 }
 
 /** An invalid number counts as the place before the first line. */
-const placeOf = (header: string | string[] | undefined): number =>
+const parsePlace = (header: string | string[] | undefined): number =>
   typeof header === "string" && /^\d{1,15}$/.test(header) ? Number(header) : 0;
 
 const follow = (ring: LogRing, response: ServerResponse, from: number): void => {
-  let seen = from;
-  let blocked = false;
+  let lastSeen = from;
+  let isBlocked = false;
   let awake = false;
   const send = (): void => {
     awake = false;
-    while (!blocked && response.writable) {
-      const lines = ring.after(seen, PORTION_BYTES);
+    while (!isBlocked && response.writable) {
+      const lines = ring.after(lastSeen, PORTION_BYTES);
       const last = lines.at(-1);
       if (last === undefined) return;
-      seen = last.seq;
-      blocked = !response.write(lines.map(({ seq, text }) => `id: ${seq}\ndata: ${text}\n\n`).join(""));
+      lastSeen = last.seq;
+      isBlocked = !response.write(lines.map(({ seq, text }) => `id: ${seq}\ndata: ${text}\n\n`).join(""));
     }
   };
   const wake = (): void => {
-    if (awake || blocked) return;
+    if (awake || isBlocked) return;
     awake = true;
     // Lines come in bursts, synchronously. One portion serves a whole burst.
     setImmediate(send);
   };
   response.on("drain", () => {
-    blocked = false;
+    isBlocked = false;
     wake();
   });
   const forget = ring.listen(wake);
   // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
-  const keepAlive = setInterval(() => blocked || response.write(": keep\n\n"), KEEP_ALIVE_MS);
+  const keepAlive = setInterval(() => isBlocked || response.write(": keep\n\n"), KEEP_ALIVE_MS);
   response.once("close", () => {
     forget();
     clearInterval(keepAlive);

@@ -80,10 +80,10 @@ export class RuntimeOutput {
     // Before the redaction: removing a NUL or an escape after it could join two parts into a secret that was not
     // recognised.
     const clean = storableText(text.replace(/\r$/, "")).replaceAll(ESCAPES, "");
-    const known = broken ? redactor.redactBroken(clean) : clean;
-    const beginning = redactor.redactBeginning(known, LINE_LENGTH);
+    const redacted = broken ? redactor.redactBroken(clean) : clean;
+    const beginning = redactor.redactBeginning(redacted, LINE_LENGTH);
     const line =
-      known.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is cut]` : beginning;
+      redacted.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is cut]` : beginning;
     log("output", { source, line });
     onLine(line);
   }
@@ -152,16 +152,16 @@ class Lines {
 
   /** Discards a chunk, and the line that it belongs to. @returns how many bytes were discarded */
   skip(chunk: Buffer): number {
-    const thrown = this.#rest.length + chunk.length;
+    const thrownBytes = this.#rest.length + chunk.length;
     const isFirst = this.#thrown.length === 0;
     const fromStart = isFirst ? this.#rest === "" && !this.#skipping : this.#thrownFromStart;
-    const kept = chunk.length < LAST_WORDS_BYTES ? this.#thrown : NOTHING;
+    const former = chunk.length < LAST_WORDS_BYTES ? this.#thrown : NOTHING;
     // A copy, because a small slice would keep the whole chunk in memory.
-    const all = Buffer.concat([kept, chunk.subarray(-LAST_WORDS_BYTES)]);
+    const all = Buffer.concat([former, chunk.subarray(-LAST_WORDS_BYTES)]);
     this.#thrown = all.subarray(-LAST_WORDS_BYTES);
-    this.#thrownFromStart = fromStart && kept.length + chunk.length <= LAST_WORDS_BYTES;
+    this.#thrownFromStart = fromStart && former.length + chunk.length <= LAST_WORDS_BYTES;
     this.#forgetLine();
-    return thrown;
+    return thrownBytes;
   }
 
   #forgetLine(): void {

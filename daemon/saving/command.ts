@@ -34,7 +34,7 @@ export interface HistoryPlace {
   readonly home: string;
   readonly runtime: string;
   readonly files: readonly string[];
-  /** The runtime's id of the present conversation. Null: before the first message. */
+  /** The runtime's id of the present conversation. Null before the first message. */
   readonly id: string | null;
 }
 

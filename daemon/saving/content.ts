@@ -32,14 +32,14 @@ export const parentPath = (path: string): string => path.slice(0, Math.max(0, pa
 /** The digest that git would give to a file of this size. */
 export const objectHash = (size: number): Hash => createHash("sha1").update(`blob ${size}\0`);
 
-const codeOf = (error: unknown): string | undefined =>
+const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error ? String(error.code) : undefined;
 
 /** Why a path has no content. */
 export type Unread = "missing" | "unreadable" | "directory" | "device" | "fifo" | "socket";
 
 export const whyUnread = (error: unknown): Unread => {
-  const code = codeOf(error) ?? "";
+  const code = errorCode(error) ?? "";
   return ["ENOENT", "ENOTDIR", "ELOOP"].includes(code) ? "missing" : "unreadable";
 };
 
@@ -66,7 +66,7 @@ export class Tree {
     try {
       if (!this.#isInside(parentPath(path))) return "missing";
       const stats = lstatSync(bytes, { bigint: true });
-      return kindOf(stats) ?? { bytes, stats };
+      return unreadKind(stats) ?? { bytes, stats };
     } catch (error) {
       return whyUnread(error);
     }
@@ -74,8 +74,8 @@ export class Tree {
 
   #isInside(directory: string): boolean {
     if (directory === "") return true;
-    const known = this.#checked.get(directory);
-    if (known !== undefined) return known;
+    const cached = this.#checked.get(directory);
+    if (cached !== undefined) return cached;
     const expected = Buffer.concat([this.#real, Buffer.from(`/${directory}`, "latin1")]);
     const isInside = realpathSync.native(absolute(this.root, directory), "buffer").equals(expected);
     if (this.#checked.size > 10_000) this.#checked.clear();
@@ -84,8 +84,8 @@ export class Tree {
   }
 }
 
-/** Null: a file or a link. */
-const kindOf = (stats: BigIntStats): Unread | null => {
+/** Null means a file or a link. */
+const unreadKind = (stats: BigIntStats): Unread | null => {
   if (stats.isFile() || stats.isSymbolicLink()) return null;
   if (stats.isDirectory()) return "directory";
   if (stats.isFIFO()) return "fifo";
@@ -128,7 +128,7 @@ export interface Digested {
   readonly size: number;
   readonly object: string;
   readonly stamp: string;
-  /** Null: it is large, or was not read. */
+  /** Null if it is large, or was not read. */
   readonly content: Buffer | null;
 }
 
@@ -136,7 +136,7 @@ export interface Digested {
 export const digest = (
   tree: Tree,
   path: string,
-  known?: { stamp: string; object: string },
+  former?: { stamp: string; object: string },
 ): Digested | Unread => {
   for (let tries = 1; ; tries += 1) {
     const there = tree.look(path);
@@ -144,7 +144,7 @@ export const digest = (
     const { stats } = there;
     const [mode, stamp] = [gitMode(stats), fileStamp(stats)];
     const size = Number(stats.size);
-    if (known?.stamp === stamp) return { mode, size, object: known.object, stamp, content: null };
+    if (former?.stamp === stamp) return { mode, size, object: former.object, stamp, content: null };
     try {
       if (mode === "120000") {
         const target = readlinkSync(there.bytes, "buffer");
@@ -160,7 +160,7 @@ export const digest = (
       const content = isWhole && size <= SMALL_BYTES ? Buffer.concat(chunks) : null;
       if (isWhole || tries === TRIES) return { mode, size, object: hash.digest("hex"), stamp, content };
     } catch (error) {
-      if (tries === TRIES || codeOf(error) === "EACCES") return whyUnread(error);
+      if (tries === TRIES || errorCode(error) === "EACCES") return whyUnread(error);
     }
   }
 };

@@ -10,9 +10,9 @@ export class Left {
 
   /** One more of a class, which is named by its first path. */
   count(path: string, reason: string): void {
-    const known = this.#classes.get(reason);
-    if (known === undefined) this.#classes.set(reason, { path, count: 1 });
-    else known.count += 1;
+    const entry = this.#classes.get(reason);
+    if (entry === undefined) this.#classes.set(reason, { path, count: 1 });
+    else entry.count += 1;
   }
 
   /** One that is named itself. */

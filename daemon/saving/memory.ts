@@ -40,11 +40,11 @@ export const readMemory = (text: Buffer, since: number): ListingMemory => {
   }
 };
 
-/** The answer to a request for contents. Null: the workspace has to be read for it. */
+/** The answer to a request for contents. Null if the workspace has to be read for it. */
 export const framesFrom = ({ contents }: ListingMemory, { items, commits }: ReadRequest): Buffer | null => {
   if (commits !== undefined) return null;
-  const wanted = items.map(({ object }) => contents.get(object));
-  return wanted.includes(undefined)
+  const buffers = items.map(({ object }) => contents.get(object));
+  return buffers.includes(undefined)
     ? null
-    : Buffer.concat(wanted.flatMap((content) => (content === undefined ? [] : [wholeFrame(content)])));
+    : Buffer.concat(buffers.flatMap((content) => (content === undefined ? [] : [wholeFrame(content)])));
 };

@@ -3,8 +3,8 @@
 import { CHUNK_BYTES, chunkHead, frameEnd, type FrameEnd } from "../../src/domain/save/frames.ts";
 
 export const write = (bytes: Uint8Array): Promise<void> =>
-  new Promise((done, fail) => {
-    process.stdout.write(bytes, (error) => (error == null ? done() : fail(error)));
+  new Promise((resolve, fail) => {
+    process.stdout.write(bytes, (error) => (error == null ? resolve() : fail(error)));
   });
 
 /** One chunk of the present frame, or several if it is too long for one. */

@@ -119,7 +119,7 @@ class Reader {
     const directory = gitDirectory(tree);
     if (directory === null) return "missing";
     const source = new Repository(tree, directory);
-    const excluded = await existing(source, without);
+    const exclusions = await existing(source, without);
     const child = source.start([
       "pack-objects",
       "--revs",
@@ -130,7 +130,7 @@ class Reader {
     ]);
     const release = this.#pace.hold(child);
     try {
-      child.stdin?.end([commit, ...excluded.map((one) => `^${one}`)].join("\n").concat("\n"));
+      child.stdin?.end([commit, ...exclusions.map((one) => `^${one}`)].join("\n").concat("\n"));
       return await this.#pack(child);
     } finally {
       release();
@@ -140,13 +140,13 @@ class Reader {
   async #pack(child: GitProcess): Promise<FrameEnd> {
     const { stdout } = child;
     if (stdout === null) return "failed";
-    const ended = new Promise<number | null>((done) => {
-      child.on("error", () => done(null));
-      child.on("close", done);
+    const end = new Promise<number | null>((resolve) => {
+      child.on("error", () => resolve(null));
+      child.on("close", resolve);
     });
     child.stderr?.resume();
     for await (const chunk of stdout) await this.#chunk(chunk as Buffer);
-    return (await ended) === 0 ? "whole" : "failed";
+    return (await end) === 0 ? "whole" : "failed";
   }
 
   close(): void {

@@ -8,7 +8,7 @@ export type GitProcess = ChildProcess;
 
 export const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/** Git's own directory for this work tree. It may be elsewhere, and a file then says where. Null: the work tree has no repository. */
+/** Git's own directory for this work tree. It may be elsewhere, and a file then says where. Null if the work tree has no repository. */
 export const gitDirectory = (tree: string): string | null => {
   const path = join(tree, ".git");
   try {
@@ -54,7 +54,7 @@ const STDERR_BYTES = 64 * 1024;
 
 /** Collects a child's output to its end. @throws GitFailure if it cannot be started */
 export const collect = (child: ChildProcess): Promise<Ended> =>
-  new Promise((done, fail) => {
+  new Promise((finish, fail) => {
     const chunks: Buffer[] = [];
     let stderr = "";
     child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -62,7 +62,7 @@ export const collect = (child: ChildProcess): Promise<Ended> =>
       if (stderr.length < STDERR_BYTES) stderr += chunk.toString("latin1");
     });
     child.on("error", (error) => fail(new GitFailure(error.message)));
-    child.on("close", (code) => done({ code, stdout: Buffer.concat(chunks), stderr }));
+    child.on("close", (code) => finish({ code, stdout: Buffer.concat(chunks), stderr }));
   });
 
 /** One repository, with its work tree. */
@@ -93,9 +93,9 @@ export class Repository {
 
   run(args: readonly string[], input: string | Buffer = ""): Promise<Ended> {
     const child = this.start(args);
-    const ended = collect(child);
+    const end = collect(child);
     child.stdin?.end(typeof input === "string" ? Buffer.from(input, "latin1") : input);
-    return ended;
+    return end;
   }
 
   /** @returns the output. @throws GitFailure if git does */

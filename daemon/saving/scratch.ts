@@ -49,7 +49,7 @@ export class Scratch {
   /**
    * Fetches a pushed commit.
    *
-   * @param like a repository that has an older commit of the same history. Null: only the commit itself is fetched
+   * @param like a repository that has an older commit of the same history. Null if only the commit itself is fetched
    */
   async fetch(
     commit: string,
@@ -59,8 +59,8 @@ export class Scratch {
     const repository = await this.open();
     if (like !== null) repository.borrow(like);
     const depth = like === null ? ["--depth=1"] : [];
-    for (const wanted of [commit, `refs/heads/${branch}`]) {
-      await repository.run([...FETCH, ...depth, repoUrl, wanted]);
+    for (const ref of [commit, `refs/heads/${branch}`]) {
+      await repository.run([...FETCH, ...depth, repoUrl, ref]);
       if ((await existing(repository, [commit])).length > 0) return true;
     }
     return false;

@@ -60,7 +60,7 @@ export interface SavingOptions {
   readonly log: Log;
   /** Nothing else changes the workspace while a listing has it. */
   readonly quiet: Semaphore.Semaphore;
-  /** Gives the boot what it waits for. Null: it waits for nothing. */
+  /** Gives the boot what it waits for. Null if it waits for nothing. */
   readonly deliver: (body: IncomingMessage, part: RestorePart) => Effect.Effect<Restored> | null;
   /** Ends the runtime and the terminals for good. */
   readonly endAgent: Effect.Effect<void>;
@@ -82,13 +82,13 @@ export const makeSaving = Effect.fnUntraced(function* (
   const scope = yield* Effect.scope;
   const saving = new Saving(options);
   return (call, request, response) => {
-    const answered = Effect.gen(function* () {
+    const exchange = Effect.gen(function* () {
       const fiber = yield* Effect.forkIn(saving.answer(call, request, response), scope);
       // V4.
       response.once("close", () => fiber.interruptUnsafe());
       yield* Fiber.join(fiber);
     });
-    return Effect.runPromise(Effect.catchCause(answered, () => Effect.sync(() => cutOff(response))));
+    return Effect.runPromise(Effect.catchCause(exchange, () => Effect.sync(() => cutOff(response))));
   };
 });
 
@@ -120,7 +120,7 @@ class Saving {
 
   #list(body: unknown, response: ServerResponse): Effect.Effect<void> {
     const request = decodeList(body);
-    if (request._tag === "None") return refused(response, invalid("", "must be a request for a list"));
+    if (request._tag === "None") return answerRefusal(response, invalid("", "must be a request for a list"));
     const { known, since } = this.#memory;
     const command = { command: "list" as const, request: request.value, known, contentsSince: since };
     // oxlint-disable-next-line no-restricted-properties -- compared with the times of files
@@ -129,9 +129,9 @@ class Saving {
       this.#run(command, ({ output, problem }) =>
         Effect.gen({ self: this }, function* () {
           const whole = yield* readOutput(output, LIST_MAX_BYTES);
-          const said = whole === null ? "the list is too long" : yield* problem;
+          const failure = whole === null ? "the list is too long" : yield* problem;
           const end = whole?.indexOf("\n") ?? -1;
-          if (whole === null || said !== null || end < 0) return this.#failed(response, said);
+          if (whole === null || failure !== null || end < 0) return this.#failed(response, failure);
           this.#memory = readMemory(whole.subarray(0, end), begunAt);
           response.writeHead(200, { "content-type": "application/json" });
           response.end(whole.subarray(end + 1));
@@ -142,7 +142,8 @@ class Saving {
 
   #read(body: unknown, response: ServerResponse): Effect.Effect<void> {
     const request = decodeRead(body);
-    if (request._tag === "None") return refused(response, invalid("", "must be a request for contents"));
+    if (request._tag === "None")
+      return answerRefusal(response, invalid("", "must be a request for contents"));
     const frames = framesFrom(this.#memory, request.value);
     if (frames !== null)
       return Effect.sync(() => {
@@ -152,16 +153,16 @@ class Saving {
     return this.#run({ command: "read", request: request.value }, ({ output, problem }) =>
       Effect.gen({ self: this }, function* () {
         response.writeHead(200, { "content-type": "application/octet-stream" });
-        const sent = yield* Effect.promise(() =>
+        const isSent = yield* Effect.promise(() =>
           pipeline(output, response, { end: false }).then(
             () => true,
             () => false,
           ),
         );
-        const said = sent ? yield* problem : "the connection closed";
-        if (said === null) response.end();
+        const failure = isSent ? yield* problem : "the connection closed";
+        if (failure === null) response.end();
         else {
-          this.#options.log("work not read", { message: this.#redacted(said) });
+          this.#options.log("work not read", { message: this.#redacted(failure) });
           response.destroy();
         }
       }),
@@ -173,11 +174,11 @@ class Saving {
       const { [RESTORE_PART_HEADER]: text } = request.headers;
       const part = readRestorePart(text?.toString());
       if (part === null)
-        return refused(response, invalid(RESTORE_PART_HEADER, "must be a number, perhaps with last"));
-      const delivered = this.#options.deliver(request, part);
-      if (delivered === null) return refused(response, NOT_WANTED);
+        return answerRefusal(response, invalid(RESTORE_PART_HEADER, "must be a number, perhaps with last"));
+      const delivery = this.#options.deliver(request, part);
+      if (delivery === null) return answerRefusal(response, NOT_WANTED);
       if (request.headers.expect !== undefined) response.writeContinue();
-      return Effect.map(delivered, (restored) => answerJson(response, 200, restored));
+      return Effect.map(delivery, (restored) => answerJson(response, 200, restored));
     });
   }
 
@@ -225,7 +226,7 @@ type Unplaced<A> = A extends unknown ? Omit<A, "workspace" | "branch" | "repoUrl
 /**
  * Where the workspace is, where its branch was pushed, and where the runtime keeps its own record of the conversation.
  *
- * @param id the runtime's id of the present conversation. Null: before the first message
+ * @param id the runtime's id of the present conversation. Null means before the first message
  */
 export const placeIn = (
   { layout, launch, branch, repoUrl }: Settings,
@@ -245,5 +246,5 @@ export const placeIn = (
 const refuse = (response: ServerResponse, { status, body }: Refused): void =>
   answerError(response, status, body);
 
-const refused = (response: ServerResponse, one: Refused): Effect.Effect<void> =>
+const answerRefusal = (response: ServerResponse, one: Refused): Effect.Effect<void> =>
   Effect.sync(() => refuse(response, one));

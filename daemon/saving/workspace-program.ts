@@ -51,7 +51,7 @@ export const withProgram = <A, E>(
   use: (working: Working) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E> => {
   let pipes: { readonly stdin: Writable; readonly stdout: Readable } | null = null;
-  let said = "";
+  let stderrText = "";
   const launch = {
     prefix: settings.launch.prefix,
     command: programCommand(programFile(settings.layout)),
@@ -60,7 +60,7 @@ export const withProgram = <A, E>(
     talk: (opened: { readonly stdin: Writable; readonly stdout: Readable }) => void (pipes = opened),
   };
   const start = ProcessGroup.start(launch, (_, chunk) => {
-    if (said.length < MAX_STDERR) said += chunk.toString("utf8");
+    if (stderrText.length < MAX_STDERR) stderrText += chunk.toString("utf8");
   });
   return Effect.acquireUseRelease(
     start,
@@ -71,7 +71,7 @@ export const withProgram = <A, E>(
         stdin.write(wholeFrame(Buffer.from(JSON.stringify(command))));
         const problem = group.exit.pipe(
           Effect.map(({ code, signal }) =>
-            code === 0 ? null : said.trim() || `the program ended with ${code ?? signal}`,
+            code === 0 ? null : stderrText.trim() || `the program ended with ${code ?? signal}`,
           ),
           Effect.catch(({ message }) => Effect.succeed(`the program cannot be started: ${message}`)),
         );
@@ -81,7 +81,7 @@ export const withProgram = <A, E>(
   );
 };
 
-/** The whole output, up to that many bytes. Null: it has more. */
+/** The whole output, up to that many bytes. Null if it has more. */
 export const readOutput = (output: Readable, maxBytes: number): Effect.Effect<Buffer | null> =>
   Effect.callback((resume) => {
     const chunks: Buffer[] = [];

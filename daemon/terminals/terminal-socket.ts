@@ -37,15 +37,17 @@ type Word =
   /** The number of the output's byte that it processes next. */
   | { readonly read: number };
 
-const wordOf = (text: string): Word | null => {
+const parseWord = (text: string): Word | null => {
   try {
-    const said: unknown = JSON.parse(text);
-    if (typeof said !== "object" || said === null) return null;
-    if ("end" in said) return { end: true };
-    if ("read" in said)
-      return Number.isSafeInteger(said.read) && Number(said.read) >= 0 ? { read: Number(said.read) } : null;
-    if (!("resize" in said) || typeof said.resize !== "object" || said.resize === null) return null;
-    const { rows, cols } = said.resize as Record<string, unknown>;
+    const message: unknown = JSON.parse(text);
+    if (typeof message !== "object" || message === null) return null;
+    if ("end" in message) return { end: true };
+    if ("read" in message)
+      return Number.isSafeInteger(message.read) && Number(message.read) >= 0
+        ? { read: Number(message.read) }
+        : null;
+    if (!("resize" in message) || typeof message.resize !== "object" || message.resize === null) return null;
+    const { rows, cols } = message.resize as Record<string, unknown>;
     const size = terminalSize(Number(rows), Number(cols));
     return size === null ? null : { resize: size };
   } catch {
@@ -62,7 +64,7 @@ class Connection {
   readonly #stopAsking: () => void;
   /** The number of the output's byte that is sent next. */
   #next = 0;
-  /** The same of the byte that the client reads next. Null: it does not say so, and bytes count as read when they are sent. */
+  /** The same of the byte that the client reads next. Null if it does not say so, and bytes count as read when they are sent. */
   #read: number | null = null;
   /** Sent output that is not read, and what to call then. */
   readonly #unread: { readonly end: number; readonly sent: () => void }[] = [];
@@ -87,13 +89,13 @@ class Connection {
         this.#next = at;
         socket.send(JSON.stringify({ output_from: at }));
       },
-      output: (bytes, sent) => {
+      output: (bytes, onSent) => {
         this.#next += bytes.length;
         const end = this.#next;
-        socket.send(bytes, () => this.#sent(end, sent));
+        socket.send(bytes, () => this.#sent(end, onSent));
       },
-      errorOutput: (bytes, sent) =>
-        socket.send(JSON.stringify({ error_output: bytes.toString("base64") }), sent),
+      errorOutput: (bytes, onSent) =>
+        socket.send(JSON.stringify({ error_output: bytes.toString("base64") }), onSent),
       exited: (code) => {
         socket.send(JSON.stringify({ exit: code }));
         socket.close(NORMAL);
@@ -127,16 +129,16 @@ class Connection {
       use.typed();
       return use.terminal.input(message);
     }
-    const word = wordOf(message.toString("utf8"));
+    const word = parseWord(message.toString("utf8"));
     if (word === null) this.#socket.close(INVALID, "A text message must be a resize, a read or an end.");
     else if ("read" in word) this.#hasRead(word.read);
     else if ("end" in word) use.terminal.endInput();
     else use.terminal.resize(word.resize);
   }
 
-  #sent(end: number, sent: () => void): void {
-    if (this.#read === null || end <= this.#read) sent();
-    else this.#unread.push({ end, sent });
+  #sent(end: number, onSent: () => void): void {
+    if (this.#read === null || end <= this.#read) onSent();
+    else this.#unread.push({ end, sent: onSent });
   }
 
   #hasRead(to: number): void {
@@ -172,10 +174,10 @@ export const openTerminalSocket = async (
 ): Promise<void> => {
   const sockets = await (server ??= loadServer());
   if (socket.destroyed) return;
-  const opened = await new Promise<WebSocket>((resolve) =>
+  const webSocket = await new Promise<WebSocket>((resolve) =>
     sockets.handleUpgrade(request, socket, head, resolve),
   );
-  const connection = new Connection(opened, terminals.askEveryMs);
+  const connection = new Connection(webSocket, terminals.askEveryMs);
   const use = await terminals.open(wish, userId, connection.peer);
   if (typeof use === "string") connection.refuse(use);
   else connection.begin(use);

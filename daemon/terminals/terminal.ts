@@ -18,10 +18,10 @@ import { ProcessGroup, type Exit, type Launch, type LaunchFailure, type Pipes } 
 export interface Peer {
   /** The number of the output's byte that comes next. Called once, before any output. */
   readonly outputFrom: (at: number) => void;
-  /** @param sent is called when the connection has taken the bytes */
-  readonly output: (bytes: Buffer, sent: () => void) => void;
+  /** @param onSent is called when the connection has taken the bytes */
+  readonly output: (bytes: Buffer, onSent: () => void) => void;
   /** Standard error of a command with pipes. */
-  readonly errorOutput: (bytes: Buffer, sent: () => void) => void;
+  readonly errorOutput: (bytes: Buffer, onSent: () => void) => void;
   readonly exited: (code: number) => void;
   /** Another connection took the terminal over. */
   readonly replaced: () => void;
@@ -34,7 +34,7 @@ export interface TerminalOptions {
   readonly userId: string;
   /** The whole command. With a size, it begins with the terminal program. */
   readonly launch: Launch;
-  /** Null: pipes. */
+  /** Null means pipes. */
   readonly size: TerminalSize | null;
   /** The command has ended. */
   readonly onExit: () => void;
@@ -58,7 +58,7 @@ const frame = (text: Buffer, { rows, cols }: TerminalSize = { rows: 0, cols: 0 }
   return Buffer.concat([head, text]);
 };
 
-const codeOf = (exit: Result.Result<Exit, LaunchFailure>): number => {
+const exitCode = (exit: Result.Result<Exit, LaunchFailure>): number => {
   if (Result.isFailure(exit)) return NOT_STARTED;
   const { code, signal } = exit.success;
   const numbers: Readonly<Record<string, number>> = constants.signals;
@@ -100,7 +100,7 @@ export class Terminal {
     });
     void Effect.runPromise(Effect.result(this.#group.exit)).then((exit) => {
       if (Result.isFailure(exit)) this.#takeError(Buffer.from(`${exit.failure.message}\n`));
-      this.#code = codeOf(exit);
+      this.#code = exitCode(exit);
       this.#peer?.exited(this.#code);
       onExit();
     });
@@ -123,9 +123,9 @@ export class Terminal {
     const from = Math.min(Math.max(after, at), this.#total);
     peer.outputFrom(from);
     for (const chunk of this.#kept) {
-      const skipped = Math.min(Math.max(0, from - at), chunk.length);
+      const skippedBytes = Math.min(Math.max(0, from - at), chunk.length);
       at += chunk.length;
-      if (skipped < chunk.length) this.#send(chunk.subarray(skipped));
+      if (skippedBytes < chunk.length) this.#send(chunk.subarray(skippedBytes));
     }
     // The connection before may have been full (T2).
     if (this.#unsent < UNSENT_LOW) this.#pipes?.stdout.resume();

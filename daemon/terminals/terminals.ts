@@ -58,7 +58,7 @@ const SHELL =
 /** The terminal program takes the path of a program. */
 const IN_TERMINAL = 'terminal=$1; shift; exec "$terminal" "$(command -v sh)" "$@"';
 
-const commandOf = ({ command, size }: TerminalWish, program: string): readonly string[] => {
+const terminalCommand = ({ command, size }: TerminalWish, program: string): readonly string[] => {
   const script = ["-c", command.length === 0 ? SHELL : RUN, "sh", ...command];
   return size === null ? ["sh", ...script] : ["sh", "-c", IN_TERMINAL, "sh", program, ...script];
 };
@@ -87,11 +87,11 @@ export class Terminals {
 
   /** Opens a terminal, or gives an open one to another connection of the same person. */
   async open(wish: TerminalWish, userId: string, peer: Peer): Promise<Use | NotOpened> {
-    const known = this.#entries.get(wish.id);
-    if (known !== undefined) {
-      if (known.terminal.userId !== userId) return "gone";
-      known.stopWaiting();
-      return this.#use(wish.id, known, { peer, after: wish.after ?? 0 });
+    const entry = this.#entries.get(wish.id);
+    if (entry !== undefined) {
+      if (entry.terminal.userId !== userId) return "gone";
+      entry.stopWaiting();
+      return this.#use(wish.id, entry, { peer, after: wish.after ?? 0 });
     }
     if (wish.after !== null || this.#isOver) return "gone";
     const program = this.#options.program ?? TERMINAL_PROGRAM;
@@ -104,7 +104,7 @@ export class Terminals {
     if (running.length + this.#starting[kind] >= max) return "full";
     this.#starting[kind] += 1;
     try {
-      const launch = await this.#options.launch(commandOf(wish, program));
+      const launch = await this.#options.launch(terminalCommand(wish, program));
       return this.#use(wish.id, this.#start(wish, userId, launch), { peer, after: 0 });
     } finally {
       this.#starting[kind] -= 1;

@@ -116,7 +116,7 @@ export const diffScript = (
   };
 };
 
-const textOf = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8");
+const toUtf8 = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8");
 
 const STATUSES: Readonly<Record<string, ChangedFile["status"]>> = { A: "added", D: "removed" };
 
@@ -129,17 +129,17 @@ const linesIn = (records: readonly string[]) =>
     }),
   );
 
-const stateOf = (
+const changeState = (
   path: string,
-  unpushed: ReadonlySet<string>,
-  uncommitted: ReadonlySet<string>,
+  unpushedPaths: ReadonlySet<string>,
+  uncommittedPaths: ReadonlySet<string>,
 ): ChangedFile["state"] => {
-  if (uncommitted.has(path)) return "uncommitted";
-  return unpushed.has(path) ? "committed" : "pushed";
+  if (uncommittedPaths.has(path)) return "uncommitted";
+  return unpushedPaths.has(path) ? "committed" : "pushed";
 };
 
-/** Reads the output of the script for changes. @param shown makes a path fit to leave the sandbox */
-export const readChanges = (listing: Buffer, shown: (path: string) => string): WorkspaceChanges => {
+/** Reads the output of the script for changes. @param displayPath makes a path fit to leave the sandbox */
+export const readChanges = (listing: Buffer, displayPath: (path: string) => string): WorkspaceChanges => {
   const [[base = "", pushed = "", head = "", commits = ""] = [], list = [], ...rest] = sections(listing);
   const [notPushed = [], notCommitted = [], counted = []] = rest;
   const [unpushed, uncommitted] = [new Set(notPushed), new Set(notCommitted)];
@@ -148,9 +148,9 @@ export const readChanges = (listing: Buffer, shown: (path: string) => string): W
   for (let at = 0; at + 1 < list.length && files.length < FILES_MAX; at += 2) {
     const path = list[at + 1] ?? "";
     files.push({
-      path: shown(textOf(path)),
+      path: displayPath(toUtf8(path)),
       status: STATUSES[list[at] ?? ""] ?? "modified",
-      state: stateOf(path, unpushed, uncommitted),
+      state: changeState(path, unpushed, uncommitted),
       ...(lines.get(path) ?? { additions: 0, deletions: 0 }),
     });
   }

@@ -73,8 +73,8 @@ const entryIn = (record: string): Entry => {
   const [, kind = "", size = "", bytes = ""] = /^(\S) (\d+) ([^]*)$/.exec(record) ?? [];
   const name = Buffer.from(bytes, "latin1").toString("utf8");
   const isText = Buffer.from(name).toString("latin1") === bytes;
-  const known = isText ? (KINDS[kind] ?? "other") : "other";
-  return { name, kind: known, size: known === "file" ? Number(size) : null };
+  const entryKind = isText ? (KINDS[kind] ?? "other") : "other";
+  return { name, kind: entryKind, size: entryKind === "file" ? Number(size) : null };
 };
 
 const byName = (a: Entry, b: Entry): number => {

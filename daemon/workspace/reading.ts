@@ -4,7 +4,7 @@ import { isInside, type WorkspaceSides } from "../../src/domain/session/workspac
 /** One question about the workspace. */
 export type WorkspaceRead =
   | ({ readonly of: "changes" } & WorkspaceSides)
-  /** `path`: only this file. Null: all. */
+  /** `path`: only this file. Null means all. */
   | ({ readonly of: "diff"; readonly path: string | null } & WorkspaceSides)
   /** `path` of a directory or a file; empty: the workspace itself. */
   | { readonly of: "files"; readonly path: string };
@@ -22,8 +22,10 @@ export const readQuery = (of: WorkspaceRead["of"], query: string): WorkspaceRead
     return null;
   }
   const names = [...parameters.keys()];
-  const known = of === "files" ? ["path"] : of === "diff" ? ["base", "pushed", "path"] : ["base", "pushed"];
-  if (new Set(names).size !== names.length || names.some((name) => !known.includes(name))) return null;
+  const parameterNames =
+    of === "files" ? ["path"] : of === "diff" ? ["base", "pushed", "path"] : ["base", "pushed"];
+  if (new Set(names).size !== names.length || names.some((name) => !parameterNames.includes(name)))
+    return null;
   const path = parameters.get("path");
   if (path !== null && path !== "" && !isInside(path)) return null;
   if (of === "files") return { of, path: path ?? "" };

@@ -69,24 +69,24 @@ export const makeWorkspace = Effect.fnUntraced(function* (
   const waiting = new Map<string, Promise<ControlAnswer>>();
   return (read) => {
     const key = JSON.stringify(read);
-    const shared = waiting.get(key);
-    if (shared !== undefined) return shared;
+    const pending = waiting.get(key);
+    if (pending !== undefined) return pending;
     if (waiting.size >= WAITING_MAX) return Promise.resolve(BUSY);
     // W3: from its start on, a reading is no longer shared.
-    const begun = Effect.suspend(() => {
+    const start = Effect.suspend(() => {
       waiting.delete(key);
       return reader.answer(read);
     });
-    const turn = (read.of === "files" ? files : git).withPermit(begun);
-    const told = Promise.resolve().then(() =>
+    const turn = (read.of === "files" ? files : git).withPermit(start);
+    const answer = Promise.resolve().then(() =>
       Effect.runPromise(
         Effect.flatMap(Effect.forkIn(turn, scope), Fiber.join).pipe(
           Effect.catchCause(() => Effect.sync(() => void waiting.delete(key)).pipe(Effect.as(ENDING))),
         ),
       ),
     );
-    waiting.set(key, told);
-    return told;
+    waiting.set(key, answer);
+    return answer;
   };
 });
 
@@ -125,8 +125,8 @@ class WorkspaceReader {
     return this.#told(run, ({ stdout, code }) => {
       if (code !== 0) return UNREADABLE;
       if (stdout.length <= DIFF_MAX_BYTES) return { done: { diff: this.#clean(stdout.toString("utf8")) } };
-      const shown = this.#beginning(stdout.toString("utf8"), DIFF_MAX_BYTES);
-      const whole = shown.slice(0, shown.lastIndexOf("\n") + 1);
+      const diff = this.#beginning(stdout.toString("utf8"), DIFF_MAX_BYTES);
+      const whole = diff.slice(0, diff.lastIndexOf("\n") + 1);
       return {
         done: { diff: `${whole}[The diff is longer than ${DIFF_MAX_BYTES} bytes and was cut here.]\n` },
       };
@@ -136,11 +136,11 @@ class WorkspaceReader {
   #files(path: string): Effect.Effect<ControlAnswer> {
     const script = entriesScript(path, FILE_MAX_BYTES + this.#reserve);
     return this.#told(this.#run(script, ENTRIES_MAX_BYTES, FILES_DEADLINE), ({ stdout }) => {
-      const found = readEntries(stdout, {
+      const listing = readEntries(stdout, {
         name: (name) => this.#clean(name),
         cut: (text) => this.#beginning(text, FILE_MAX_BYTES),
       });
-      return typeof found === "string" ? UNREAD[found] : { done: found };
+      return typeof listing === "string" ? UNREAD[listing] : { done: listing };
     });
   }
 
@@ -150,10 +150,10 @@ class WorkspaceReader {
 
   #told(
     run: Effect.Effect<Option.Option<FinishedBytes>, LaunchFailure>,
-    read: (finished: FinishedBytes) => ControlAnswer,
+    read: (output: FinishedBytes) => ControlAnswer,
   ): Effect.Effect<ControlAnswer> {
     return run.pipe(
-      Effect.map((finished) => Option.match(finished, { onNone: () => SLOW, onSome: read })),
+      Effect.map((output) => Option.match(output, { onNone: () => SLOW, onSome: read })),
       Effect.catch(() => Effect.succeed(UNREADABLE)),
     );
   }

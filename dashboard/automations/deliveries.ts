@@ -1,6 +1,6 @@
 /** Deliveries to a webhook trigger that a person sends: the smallest one that passes its filter, as lines to paste. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { tokensOf } from "../../src/domain/trigger/placeholders.ts";
+import { templateTokens } from "../../src/domain/trigger/placeholders.ts";
 
 export type Trigger = Answer<"GET /v1/projects/:pid/triggers">["triggers"][number];
 type Filter = NonNullable<Trigger["filter"]>;
@@ -77,7 +77,7 @@ const sampleValue = (name: string): unknown =>
     : (SAMPLES.get(name) ?? `A sample ${name.replaceAll("_", " ")}`);
 
 const putSamples = (body: Body, prompt: string): void => {
-  const paths = tokensOf(prompt)
+  const paths = templateTokens(prompt)
     .map((token) => token.split("."))
     .filter(([root, ...rest]) => root === "body" && rest.length > 0 && rest.every((part) => part !== ""))
     // A whole object has a value once its parts have one.

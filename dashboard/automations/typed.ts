@@ -1,6 +1,6 @@
 /** What a person types in the form of a trigger, and the trigger that it describes. */
 import { ZONE } from "../elements/format.ts";
-import { secretNameOf } from "../../src/domain/trigger/templates.ts";
+import { webhookSecretName } from "../../src/domain/trigger/templates.ts";
 import type { Wish } from "./changes.ts";
 import type { Trigger } from "./deliveries.ts";
 import { cronOf, type Every, pickedOf } from "./schedule.ts";
@@ -63,8 +63,8 @@ export const typedOf = (wish: Wish): Typed => ({
 
 /** A new slug takes its secret along, unless a person chose another one. */
 export const withSlug = ({ slug: before, secret_env: secret }: Typed, slug: string): Partial<Typed> =>
-  secret === "" || secret === secretNameOf(before)
-    ? { slug, secret_env: slug === "" ? "" : secretNameOf(slug) }
+  secret === "" || secret === webhookSecretName(before)
+    ? { slug, secret_env: slug === "" ? "" : webhookSecretName(slug) }
     : { slug };
 
 const listOf = (text: string): readonly string[] =>

@@ -1,6 +1,6 @@
 /** What the service says of runs and of refused deliveries, in words. Codes that have none here are shown as they are. */
 import type { FailureCode } from "../../src/domain/session/failure.ts";
-import { modelErrorOf } from "../../src/domain/session/model-errors.ts";
+import { modelErrorWords } from "../../src/domain/session/model-errors.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 
 export type Run = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
@@ -93,7 +93,7 @@ const FAILURES: Readonly<Record<FailureCode, string>> = {
 
 /** Why a run's session or its last turn failed. Codes without words here are those of agents. */
 export const failureReason = (code: string): string => {
-  const model = modelErrorOf(code);
+  const model = modelErrorWords(code);
   return model === null ? (FAILURES[code as FailureCode] ?? code) : `the model's provider ${model.did}`;
 };
 

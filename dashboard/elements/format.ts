@@ -2,7 +2,7 @@
 import { duration } from "../../src/domain/duration.ts";
 import type { Usage } from "../wire.d.ts";
 
-export { counted } from "../../src/domain/counted.ts";
+export { quantity as counted } from "../../src/domain/counted.ts";
 export { duration };
 
 /** The reader's own time zone. */

@@ -1,5 +1,5 @@
 /** What the agent said of its work: the description of a change request begins with it. */
-import { isOpen, textOf } from "../../src/domain/conversation/growing.ts";
+import { isOpen, contentText } from "../../src/domain/conversation/growing.ts";
 import { cutText } from "../../src/domain/text.ts";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
@@ -17,7 +17,7 @@ const isSummary = (item: Item): boolean =>
   item.role === "agent" &&
   item.parent_id === null &&
   !isOpen(item) &&
-  textOf(item).trim() !== "";
+  contentText(item).trim() !== "";
 
 /** The agent's last whole message, not a sub-agent's. Null: it is not among the newest pages. @throws ApiError */
 export const readSummary = async (pid: string, sid: string): Promise<string | null> => {
@@ -29,7 +29,7 @@ export const readSummary = async (pid: string, sid: string): Promise<string | nu
       query: { limit: PAGE, ...(before !== undefined && { before }) },
     });
     const message = items.find(isSummary);
-    if (message !== undefined) return cutText(textOf(message).trim(), SUMMARY_MAX);
+    if (message !== undefined) return cutText(contentText(message).trim(), SUMMARY_MAX);
     if (next === null) return null;
     before = next;
   }

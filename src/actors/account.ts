@@ -44,7 +44,7 @@ export const accountActors = (options: AccountActorOptions) =>
         memory: volatileMemory<AccountSnapshot, AccountEvent, AccountCommand>(account.start({}), (step) =>
           keep({ kind: "account", id }, step),
         ),
-        handlers: yield* handlersOf(id, options),
+        handlers: yield* makeHandlers(id, options),
         ...ACCOUNT_LIMITS,
       });
     }),
@@ -63,7 +63,7 @@ const slotSpan = (sessionId: string, now: number) =>
     attributes: { by: "queue" },
   }) as const;
 
-const handlersOf = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {
+const makeHandlers = Effect.fnUntraced(function* (id: string, { bootTimeoutMs }: AccountActorOptions) {
   const admissions = yield* Admissions;
   const faults = yield* Faults;
   const doubt = yield* Doubt;

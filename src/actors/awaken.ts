@@ -14,13 +14,13 @@ import { Actors } from "../services/actors.ts";
 
 /** Without its saved work a session does not go on. It waits for the next start. */
 const areSavesThere = Effect.fnUntraced(function* ({ id: sessionId, projectId }: Session) {
-  const checked = yield* Effect.result((yield* Saves).check({ projectId, sessionId }));
-  if (checked._tag === "Failure")
+  const check = yield* Effect.result((yield* Saves).check({ projectId, sessionId }));
+  if (check._tag === "Failure")
     yield* Effect.logWarning("a session waits for the node that has its saved work", {
       session: sessionId,
-      error: checked.failure,
+      error: check.failure,
     });
-  return checked._tag === "Success";
+  return check._tag === "Success";
 });
 
 /** Does nothing for a session that runs, or that stops or was stopped for another reason. A stop under way ends first. */

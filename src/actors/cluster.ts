@@ -72,15 +72,15 @@ const WakeRpc = Rpc.make("Wake", {
 /** Answers when no command is under way. The entity itself sends one at a time, which holds the entity in memory. */
 const SettleRpc = Rpc.make("Settle", { error: Failure });
 
-const entityOf = (kind: ActorKind) => Entity.make(kind, [TellRpc, WakeRpc, SettleRpc]);
+const makeEntity = (kind: ActorKind) => Entity.make(kind, [TellRpc, WakeRpc, SettleRpc]);
 const entities = {
-  session: entityOf("session"),
-  sandbox: entityOf("sandbox"),
-  account: entityOf("account"),
-  trigger: entityOf("trigger"),
-  changeRequest: entityOf("changeRequest"),
-  conversation: entityOf("conversation"),
-  environmentBuild: entityOf("environmentBuild"),
+  session: makeEntity("session"),
+  sandbox: makeEntity("sandbox"),
+  account: makeEntity("account"),
+  trigger: makeEntity("trigger"),
+  changeRequest: makeEntity("changeRequest"),
+  conversation: makeEntity("conversation"),
+  environmentBuild: makeEntity("environmentBuild"),
 } as const;
 
 type KindActor<Kind extends ActorKind> = Actor<ActorKinds[Kind]["snapshot"], ActorKinds[Kind]["event"]>;
@@ -91,7 +91,7 @@ export type StartActor<Kind extends ActorKind, R> = (
 ) => Effect.Effect<KindActor<Kind>, StoreError | ActorNotFound, R | Scope.Scope>;
 
 /**
- * The message to the next life of an actor that left memory during a command. Null: its outbox is in the store, so a
+ * The message to the next life of an actor that left memory during a command. Null if its outbox is in the store, so a
  * wake is enough.
  */
 type Again<Kind extends ActorKind> = ActorKinds[Kind]["event"] | null;
@@ -114,11 +114,11 @@ export const actorLayer = <Kind extends ActorKind, R>(
     const scope = yield* Effect.scope;
     const lease = yield* Lease;
     const sharding = yield* Sharding.Sharding;
-    const clientOf = yield* entity.client;
+    const makeClient = yield* entity.client;
     /** Starts the actor's next life, unless the actor lives on another node by now. */
     const beginAgain = Effect.suspend(() => {
       if (!sharding.hasShardId(shardId)) return Effect.void;
-      const client = clientOf(entityId);
+      const client = makeClient(entityId);
       return Effect.asVoid(
         options.again === null ? client.Wake({ newest: null }) : client.Tell({ event: options.again }),
       );
@@ -134,7 +134,7 @@ export const actorLayer = <Kind extends ActorKind, R>(
       const again = Effect.flatMap(actor, ({ busy }) =>
         Effect.flatMap(busy, (isBusy) => (isBusy ? hold : Effect.void)),
       );
-      const settling = Effect.ensuring(clientOf(entityId).Settle(), release);
+      const settling = Effect.ensuring(makeClient(entityId).Settle(), release);
       return Effect.asVoid(Effect.forkIn(Effect.ignore(Effect.andThen(settling, again)), scope));
     });
     const [owned, crashed] = [whileOwned(lease, address), answeringCrash(entityId)];
@@ -142,9 +142,9 @@ export const actorLayer = <Kind extends ActorKind, R>(
       Tell: ({ payload }) =>
         Effect.gen(function* () {
           const { tell, busy } = yield* actor;
-          const told = yield* tell(payload.event as ActorKinds[Kind]["event"], owned);
+          const reply = yield* tell(payload.event as ActorKinds[Kind]["event"], owned);
           if (yield* busy) yield* hold;
-          return told;
+          return reply;
         }).pipe(crashed),
       Wake: ({ payload }) =>
         Effect.gen(function* () {
@@ -158,14 +158,14 @@ export const actorLayer = <Kind extends ActorKind, R>(
       Settle: () => Rpc.fork(Effect.flatMap(actor, ({ settled }) => settled)),
     });
   });
-  const registered = (outliving: Scope.Scope) =>
+  const entityLayer = (outliving: Scope.Scope) =>
     entity.toLayer(build(outliving), {
       maxIdleTime: options.maxIdleMs,
       // The host itself takes one event at a time (host.ts H1) and bounds its mailbox. `Settle` must not queue behind
       // events.
       concurrency: "unbounded",
     });
-  return Layer.unwrap(Effect.map(Effect.scope, registered)) as Layer.Layer<
+  return Layer.unwrap(Effect.map(Effect.scope, entityLayer)) as Layer.Layer<
     never,
     never,
     Exclude<R, Scope.Scope> | Sharding.Sharding | Lease
@@ -214,17 +214,17 @@ const finishingWork = Effect.fnUntraced(function* <A extends Pick<Actor<never, n
 const startedOnce = Effect.fnUntraced(function* <A, E, R>(start: Effect.Effect<A, E, R>) {
   const context = yield* Effect.context<R>();
   const turn = yield* Semaphore.make(1);
-  let started: { readonly actor: A } | null = null;
+  let child: { readonly actor: A } | null = null;
   return Effect.suspend(() =>
-    started !== null
-      ? Effect.succeed(started.actor)
+    child !== null
+      ? Effect.succeed(child.actor)
       : turn.withPermit(
           Effect.suspend(() =>
-            started !== null
-              ? Effect.succeed(started.actor)
+            child !== null
+              ? Effect.succeed(child.actor)
               : Effect.tap(Effect.provideContext(start, context), (actor) =>
                   Effect.sync(() => {
-                    started = { actor };
+                    child = { actor };
                   }),
                 ),
           ),
@@ -262,7 +262,7 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
         clients[kind](id)
           .Tell({ event })
           .pipe(
-            Effect.map((told) => told as Told<ActorKinds[Kind]["snapshot"]>),
+            Effect.map((reply) => reply as Told<ActorKinds[Kind]["snapshot"]>),
             // The event may have been saved, and its commands wait.
             Effect.tapErrorTag("StoreError", () => Effect.sync(doubt)),
             Effect.mapError((error) => asTellError(id, error)),
@@ -299,14 +299,14 @@ export const MOVES_POLL_MS = 250;
 /** The library's default. All nodes must agree on it. */
 export const SHARDS = 300;
 
-const groupOf = (triggerId: string) => entities.trigger.getShardGroup(EntityId.make(triggerId));
+const triggerGroup = (triggerId: string) => entities.trigger.getShardGroup(EntityId.make(triggerId));
 
 /** The placement that the cluster decided: this node's shards are those whose locks it holds. */
 export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = Layer.effect(
   Placement,
   Effect.gen(function* () {
     const sharding = yield* Sharding.Sharding;
-    const shards = Array.from({ length: SHARDS }, (_, index) => ShardId.make(groupOf(""), index + 1));
+    const shards = Array.from({ length: SHARDS }, (_, index) => ShardId.make(triggerGroup(""), index + 1));
     let had: readonly boolean[] = shards.map(() => false);
     const look = Effect.sync(() => {
       const has = shards.map((shard) => sharding.hasShardId(shard));
@@ -315,7 +315,7 @@ export const placementLayer: Layer.Layer<Placement, never, Sharding.Sharding> = 
       return hasMoved;
     });
     return Placement.of({
-      isHere: (id) => sharding.hasShardId(sharding.getShardId(EntityId.make(id), groupOf(id))),
+      isHere: (id) => sharding.hasShardId(sharding.getShardId(EntityId.make(id), triggerGroup(id))),
       moves: Effect.asVoid(
         Effect.repeat(look, { until: (hasMoved) => hasMoved, schedule: Schedule.spaced(MOVES_POLL_MS) }),
       ),
@@ -369,7 +369,7 @@ export const TAKEOVER = {
 } as const;
 
 /** The address at which other nodes reach this runner: `host` and the port that the system assigned. */
-const addressOf = (host: string) =>
+const runnerAddress = (host: string) =>
   Effect.map(SocketServer.SocketServer, ({ address }) => {
     if (address._tag === "UnixPathAddress") throw new Error("a runner listens on an address of the network");
     return RunnerAddress.make(host, address.port);
@@ -390,7 +390,7 @@ export const clusterRunner = (host: string) =>
     Layer.provide(SqlRunnerStorage.layerStorage({})),
     Layer.provide(
       Layer.unwrap(
-        Effect.map(addressOf(host), (address) =>
+        Effect.map(runnerAddress(host), (address) =>
           ShardingConfig.layer({ ...SHARED, ...TAKEOVER, runnerAddress: Option.some(address) }),
         ),
       ),

@@ -17,7 +17,7 @@ import { conversation, type ConversationCommand } from "../machines/conversation
 import type { ConversationEvent } from "../machines/conversation-events.ts";
 import { DaemonClient, DaemonUnreachable, type NoConversation } from "../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink, type SandboxError } from "../sandbox/port.ts";
-import { linked } from "../services/answered.ts";
+import { withLink } from "../services/answered.ts";
 import { makeSteered } from "../services/connectors/own-credentials.ts";
 import { serviceContext } from "../services/sessions/service-context.ts";
 import { Conversations, type Item } from "../store/ports/sessions/conversations.ts";
@@ -36,7 +36,7 @@ export const conversationActors = (options: EntityOptions) =>
     "conversation",
     Effect.fnUntraced(function* (id: string) {
       const { memory } = yield* Conversations;
-      const handlers = yield* handlersOf(id);
+      const handlers = yield* makeHandlers(id);
       return yield* startActor({ id, machine: conversation, memory, handlers, ...CONVERSATION_LIMITS });
     }),
     { ...options, again: null },
@@ -50,7 +50,7 @@ const NOT_SUPPORTED = {
   code: "not_supported",
   message: "This session's agent runtime takes no messages.",
 };
-const crashed = (reason: string) => ({
+const crashFailure = (reason: string) => ({
   code: "internal_error",
   message: `The service could not send the message: ${reason}`,
 });
@@ -88,22 +88,22 @@ const handing = (
     const answer = yield* daemon.hand(link, context, message);
     if (answer.outcome !== "incomplete") return answer;
     for (const id of answer.attachments) {
-      const kept = yield* conversations.attachment(sessionId, id);
-      if (kept === null) return { outcome: "refused", error: INCOMPLETE } satisfies Settled;
-      yield* daemon.attach(link, context, { id, content: kept.content });
+      const attachment = yield* conversations.attachment(sessionId, id);
+      if (attachment === null) return { outcome: "refused", error: INCOMPLETE } satisfies Settled;
+      yield* daemon.attach(link, context, { id, content: attachment.content });
     }
     const again = yield* daemon.hand(link, context, message);
     return again.outcome === "incomplete" ? yield* ASKS_AGAIN : again;
   });
 
 /** @returns a function that notes who steers the session with a message (own-credential.ts O1). */
-const steeringOf = Effect.fnUntraced(function* (sessionId: string) {
+const makeSteering = Effect.fnUntraced(function* (sessionId: string) {
   const sessions = yield* Sessions;
-  const steered = yield* makeSteered;
+  const notifySteered = yield* makeSteered;
   return Effect.fnUntraced(function* ({ author }: Item) {
     if (author?.kind !== "user" || author.userId === null) return;
     const session = yield* sessions.get(sessionId);
-    if (session !== null) yield* steered(session, { id: author.userId, name: author.name }, "message");
+    if (session !== null) yield* notifySteered(session, { id: author.userId, name: author.name }, "message");
   });
 });
 
@@ -112,7 +112,7 @@ const STAYS = new DaemonUnreachable({ message: "the own subscription may still b
 
 type SendMessage = Extract<ConversationCommand, { type: "sendMessage" }>;
 
-const outcomeOf = ({ messageId, sandboxId }: SendMessage, answer: Settled | null): ConversationEvent => {
+const toEvent = ({ messageId, sandboxId }: SendMessage, answer: Settled | null): ConversationEvent => {
   const about = { messageId, sandboxId };
   switch (answer?.outcome) {
     case undefined:
@@ -132,7 +132,7 @@ type Call<A> = (
 ) => Effect.Effect<A, DaemonUnreachable | NoConversation | SandboxError | StoreError>;
 
 /** @returns a function that calls the daemon of a sandbox of this session. */
-const callerOf = Effect.fnUntraced(function* (sessionId: string) {
+const makeCaller = Effect.fnUntraced(function* (sessionId: string) {
   const sandboxes = yield* Sandboxes;
   const provider = yield* SandboxProvider;
   const sign = yield* serviceContext;
@@ -141,7 +141,7 @@ const callerOf = Effect.fnUntraced(function* (sessionId: string) {
     const once = Effect.gen(function* () {
       const sandbox = yield* sandboxes.get(sandboxId);
       if (sandbox === null || !LIVE.has(sandbox.status)) return "ended" as const;
-      const link = yield* linked(provider, sandboxId);
+      const link = yield* withLink(provider, sandboxId);
       return yield* call(link, yield* sign(sandboxId, sessionId));
     });
     return once.pipe(
@@ -162,11 +162,11 @@ const callerOf = Effect.fnUntraced(function* (sessionId: string) {
   };
 });
 
-const handlersOf = Effect.fnUntraced(function* (id: string) {
+const makeHandlers = Effect.fnUntraced(function* (id: string) {
   const conversations = yield* Conversations;
   const daemon = yield* DaemonClient;
-  const called = yield* callerOf(id);
-  const steers = yield* steeringOf(id);
+  const call = yield* makeCaller(id);
+  const steers = yield* makeSteering(id);
   const handlers: Handlers<ConversationEvent, ConversationCommand> = {
     sendMessage: {
       // A message goes out after the former one was accepted, or its sandbox has ended
@@ -176,34 +176,34 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
         Effect.gen(function* () {
           const item = yield* conversations.item(id, command.messageId);
           if (item === null || (isClosed(item.status) && item.status !== "accepted"))
-            return outcomeOf(command, {
+            return toEvent(command, {
               outcome: "refused",
-              error: crashed("it is not in the conversation"),
+              error: crashFailure("it is not in the conversation"),
             });
           // The agent of a former sandbox had it, and its answer was lost with that sandbox. No turn runs again by itself.
           if (item.status === "accepted" && item.sandboxId !== null && item.sandboxId !== command.sandboxId)
-            return outcomeOf(command, { outcome: "accepted", turn: 0 });
-          const named = attachmentIds(item.content);
-          const attachments = yield* conversations.attachmentHeads(id, named);
-          if (attachments.length < new Set(named).size)
-            return outcomeOf(command, { outcome: "refused", error: INCOMPLETE });
+            return toEvent(command, { outcome: "accepted", turn: 0 });
+          const ids = attachmentIds(item.content);
+          const attachments = yield* conversations.attachmentHeads(id, ids);
+          if (attachments.length < new Set(ids).size)
+            return toEvent(command, { outcome: "refused", error: INCOMPLETE });
           const hand = handing({ conversations, daemon }, id, outgoing(item, attachments));
-          const answer = yield* called(command.sandboxId, (link, context) =>
+          const answer = yield* call(command.sandboxId, (link, context) =>
             steers(item).pipe(
               Effect.catchTag("SubscriptionStays", () => Effect.fail(STAYS)),
               Effect.andThen(hand(link, context)),
             ),
           );
           // The machine hears of the sandbox's end by itself.
-          return answer === "ended" ? undefined : outcomeOf(command, answer);
+          return answer === "ended" ? undefined : toEvent(command, answer);
         }),
-      gaveUp: (command, reason) => outcomeOf(command, { outcome: "refused", error: crashed(reason) }),
+      gaveUp: (command, reason) => toEvent(command, { outcome: "refused", error: crashFailure(reason) }),
     },
     interruptTurn: {
       supersedes: ["interruptTurn"],
       perform: ({ sandboxId, turn }) =>
         Effect.as(
-          called(sandboxId, (link, context) => daemon.interrupt(link, context, { turn })),
+          call(sandboxId, (link, context) => daemon.interrupt(link, context, { turn })),
           undefined,
         ),
     },
@@ -213,7 +213,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           const item = yield* conversations.item(id, requestId);
           const native = item?.nativeId ?? null;
           if (native === null) return undefined;
-          yield* called(sandboxId, (link, context) =>
+          yield* call(sandboxId, (link, context) =>
             daemon.answer(link, context, { request_id: native, answer }),
           );
           return undefined;

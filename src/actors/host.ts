@@ -85,7 +85,7 @@ export interface Actor<S, Event> {
    * If the outcome of a save is unknown, or if `newest` is not under way, reads the memory again and performs the
    * commands that it finds there. Without this, they would wait for the next event.
    *
-   * @param newest the id of a pending command that another writer may have saved. Null: none is known.
+   * @param newest the id of a pending command that another writer may have saved. Null if none is known.
    */
   readonly refresh: (newest: string | null) => Effect.Effect<void, StoreError | ActorNotFound>;
   /** Completes when no command is under way. It keeps an actor in memory, and tests wait on it as a receipt. */
@@ -197,14 +197,14 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
    */
   launch(pending: readonly PendingCommand<Command>[]): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const launched = pending.map((entry) => {
+      const launches = pending.map((entry) => {
         const pointless = this.#supersededBy(entry.command);
         this.#underWay.set(entry.id, entry.command);
         return { entry, pointless };
       });
-      const skipped = new Set(launched.flatMap(({ pointless }) => pointless));
+      const skippedKeys = new Set(launches.flatMap(({ pointless }) => pointless));
       return Effect.forEach(
-        launched.filter(({ entry }) => !skipped.has(entry.id)),
+        launches.filter(({ entry }) => !skippedKeys.has(entry.id)),
         ({ entry, pointless }) => this.#begin(entry, pointless),
         { discard: true },
       );
@@ -268,14 +268,14 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       }
       const now = yield* Clock.currentTimeMillis;
       const change = { id, version: this.#version, event, before, after, commands, completes, now };
-      const saved = yield* memory.save(change).pipe(
+      const savedState = yield* memory.save(change).pipe(
         Effect.tapErrorTag("CapReached", () => this.#refuseSlot),
         Effect.onError(() => this.#distrust),
       );
       this.#snapshot = after;
-      this.#version = saved.version;
+      this.#version = savedState.version;
       yield* this.#inspected(event, true, commands);
-      yield* this.launch(saved.pending);
+      yield* this.launch(savedState.pending);
       return { accepted, snapshot: after };
     });
     return tryAgain(once, { while: isFenced, times: FENCE_RETRIES }).pipe(
@@ -302,20 +302,20 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
   /** An actor whose memory was removed meanwhile is not found. */
   get #reload(): Effect.Effect<void, StoreError | ActorNotFound> {
     return Effect.gen({ self: this }, function* () {
-      const ended = new Set<string>();
-      this.#ended = ended;
-      const loaded = yield* Effect.ensuring(
+      const endedKeys = new Set<string>();
+      this.#ended = endedKeys;
+      const reloaded = yield* Effect.ensuring(
         this.#options.memory.load(this.#options.id),
         Effect.sync(() => (this.#ended = null)),
       );
-      if (loaded === null) return yield* new ActorNotFound({ actorId: this.#options.id });
-      this.#snapshot = loaded.snapshot;
-      this.#version = loaded.version;
+      if (reloaded === null) return yield* new ActorNotFound({ actorId: this.#options.id });
+      this.#snapshot = reloaded.snapshot;
+      this.#version = reloaded.version;
       this.#stale = false;
-      const pending = new Set(loaded.pending.map((entry) => entry.id));
-      for (const known of this.#underWay.keys()) if (!pending.has(known)) this.#underWay.delete(known);
-      const isNew = ({ id }: PendingCommand<Command>) => !this.#underWay.has(id) && !ended.has(id);
-      yield* this.launch(loaded.pending.filter(isNew));
+      const pending = new Set(reloaded.pending.map((entry) => entry.id));
+      for (const key of this.#underWay.keys()) if (!pending.has(key)) this.#underWay.delete(key);
+      const isNew = ({ id }: PendingCommand<Command>) => !this.#underWay.has(id) && !endedKeys.has(id);
+      yield* this.launch(reloaded.pending.filter(isNew));
     });
   }
 
@@ -327,22 +327,22 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     const { id, machine, memory, restarts } = this.#options;
     const handler = this.#handlerOf(entry.command);
     const work = `${machine.name} ${entry.command.type}`;
-    const done = (outcome: Event | undefined): Effect.Effect<void> =>
+    const finish = (outcome: Event | undefined): Effect.Effect<void> =>
       waitOutOutage(
         work,
         outcome === undefined ? memory.complete(id, [entry.id]) : this.#settle(outcome, entry.id),
       );
-    const performed = Effect.flatMap(handler.perform(entry.command), done);
+    const performance = Effect.flatMap(handler.perform(entry.command), finish);
     /** People ask why a command is not done. A lost record only costs them an answer. */
     const crashed = (reason: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.ignore(memory.crashed?.(id, entry.id, { reason, now }) ?? Effect.void),
       );
-    return supervise(performed, { work, budget: restarts, crashed }).pipe(
+    return supervise(performance, { work, budget: restarts, crashed }).pipe(
       Effect.catchTag("RestartsExhausted", ({ reason }) =>
         Effect.andThen(
           Effect.logError("a command failed too often and is given up", { reason }),
-          Effect.suspend(() => done(handler.gaveUp?.(entry.command, reason))),
+          Effect.suspend(() => finish(handler.gaveUp?.(entry.command, reason))),
         ),
       ),
     );

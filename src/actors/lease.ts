@@ -47,7 +47,7 @@ export const leaseLayer = (
     Effect.gen(function* () {
       const storage = yield* RunnerStorage.RunnerStorage;
       const clock = yield* Clock.Clock;
-      const confirmed = new Map<string, Reading>();
+      const readings = new Map<string, Reading>();
       const read = (): Reading => ({
         wallMs: clock.currentTimeMillisUnsafe(),
         monotonicNs: clock.monotonicTimeNanosUnsafe(),
@@ -59,14 +59,14 @@ export const leaseLayer = (
       ): Effect.Effect<ShardId.ShardId[], E> =>
         Effect.suspend(() => {
           const sentAt = read();
-          return Effect.tap(ask, (held) =>
+          return Effect.tap(ask, (heldShards) =>
             Effect.sync(() => {
-              for (const shard of shards) confirmed.delete(shard.toString());
-              for (const shard of held) confirmed.set(shard.toString(), sentAt);
+              for (const shard of shards) readings.delete(shard.toString());
+              for (const shard of heldShards) readings.set(shard.toString(), sentAt);
             }),
           );
         });
-      const wrapped = RunnerStorage.RunnerStorage.of({
+      const leasedStorage = RunnerStorage.RunnerStorage.of({
         ...storage,
         acquire: (address, ids) => {
           const shards = [...ids];
@@ -77,11 +77,11 @@ export const leaseLayer = (
           return asking(shards, storage.refresh(address, shards));
         },
         release: (address, shard) =>
-          forgetting(() => confirmed.delete(shard.toString()), storage.release(address, shard)),
-        releaseAll: (address) => forgetting(() => confirmed.clear(), storage.releaseAll(address)),
+          forgetting(() => readings.delete(shard.toString()), storage.release(address, shard)),
+        releaseAll: (address) => forgetting(() => readings.clear(), storage.releaseAll(address)),
       });
       const covers = ({ shardId }: EntityAddress.EntityAddress) => {
-        const then = confirmed.get(shardId.toString());
+        const then = readings.get(shardId.toString());
         if (then === undefined) return false;
         const now = read();
         const passedMs = Math.max(
@@ -90,6 +90,6 @@ export const leaseLayer = (
         );
         return passedMs < expiresMs;
       };
-      return Context.make(RunnerStorage.RunnerStorage, wrapped).pipe(Context.add(Lease, { covers }));
+      return Context.make(RunnerStorage.RunnerStorage, leasedStorage).pipe(Context.add(Lease, { covers }));
     }),
   );

@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { failure, STARTED_ELSEWHERE, type Failure } from "../domain/session/failure.ts";
 import { isOfOriginal } from "../ground/pause.ts";
-import { notSaved, savedWords, unfinished, type Saved } from "../domain/save/saved.ts";
+import { notSaved, savedWords, unfinishedSave, type Saved } from "../domain/save/saved.ts";
 import { SKIPPED } from "../domain/save/shown.ts";
 import { stillUnsaved } from "../domain/save/order.ts";
 import { sandbox, type SandboxCommand, type SandboxEvent } from "../machines/sandbox.ts";
@@ -23,7 +23,7 @@ import { answeredInTime } from "../services/answered.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { Environments } from "../services/environments/environments.ts";
 import { BootPlaces } from "../services/sessions/boot-places.ts";
-import { told } from "./delivery.ts";
+import { deliver } from "./delivery.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { SaveOccasions } from "./sandboxes/continuous-saves.ts";
 import { workSaver, type SavingOptions } from "./sandboxes/work-saver.ts";
@@ -46,7 +46,7 @@ export const sandboxActors = (options: SandboxActorOptions) =>
     "sandbox",
     Effect.fnUntraced(function* (id: string) {
       const { memory } = yield* Sandboxes;
-      const handlers = yield* handlersOf(id, options);
+      const handlers = yield* makeHandlers(id, options);
       return yield* startActor({
         id,
         machine: sandbox,
@@ -88,9 +88,9 @@ const bootInTurn = Effect.fnUntraced(function* (
   );
 });
 
-const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {
+const makeHandlers = Effect.fnUntraced(function* (id: string, options: SandboxActorOptions) {
   const sandboxes = yield* Sandboxes;
-  const destroyed = yield* sandboxDestroyer(id);
+  const destroy = yield* sandboxDestroyer(id);
   const { save, release } = yield* workSaver(options);
   const watchSandbox = yield* sandboxWatcher(options);
   const record = Effect.flatMap(sandboxes.get(id), (row) =>
@@ -121,15 +121,15 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: SandboxActo
       perform: ({ order = "try" }) =>
         Effect.gen(function* () {
           const { sessionId } = yield* record;
-          const saved = yield* occasions.before(save({ sandboxId: id, sessionId, order }));
-          return { type: "work.saved", saved };
+          const outcome = yield* occasions.before(save({ sandboxId: id, sessionId, order }));
+          return { type: "work.saved", saved: outcome };
         }),
       gaveUp: (_, reason) => ({ type: "work.saved", saved: notSaved(givenUp(reason).message) }),
     },
     putOffSave: { supersedes: ["saveWork"], perform: () => Effect.undefined },
     destroySandbox: {
       supersedes: ["bootSandbox", "watchSandbox", "saveWork", "putOffSave"],
-      perform: () => Effect.as(destroyed, undefined),
+      perform: () => Effect.as(destroy, undefined),
     },
     ...(yield* reportHandlers(id, record, release)),
   } satisfies Handlers<SandboxEvent, SandboxCommand>;
@@ -147,8 +147,8 @@ const reportHandlers = Effect.fnUntraced(function* (
   release: Effect.Success<ReturnType<typeof workSaver>>["release"],
 ) {
   const actors = yield* Actors;
-  const { close, gone } = yield* conversationOf(id, record);
-  const lost = yield* noteLost;
+  const { close, gone } = yield* sandboxConversation(id, record);
+  const lostWork = yield* noteLost;
   const services = yield* Effect.context<Effect.Services<ReturnType<typeof startAwaited>>>();
   const restart = ({ sessionId }: Sandbox) => Effect.provideContext(startAwaited(sessionId), services);
   const sessions = yield* Sessions;
@@ -157,7 +157,7 @@ const reportHandlers = Effect.fnUntraced(function* (
   ): Effect.Effect<undefined, StoreError> =>
     Effect.gen(function* () {
       const { sessionId } = yield* record;
-      return yield* told(actors.session(sessionId, event(id, yield* sessions.get(sessionId))));
+      return yield* deliver(actors.session(sessionId, event(id, yield* sessions.get(sessionId))));
     });
 
   return {
@@ -168,7 +168,7 @@ const reportHandlers = Effect.fnUntraced(function* (
     },
     reportLost: {
       perform: (command) =>
-        lost(record, id).pipe(
+        lostWork(record, id).pipe(
           Effect.andThen(close("lost")),
           Effect.andThen(
             report((sandboxId, session) => ({
@@ -187,11 +187,11 @@ const reportHandlers = Effect.fnUntraced(function* (
             report((sandboxId, session) => ({
               type: "sandbox.ended",
               sandboxId,
-              saved: saidOf(session, { saved, error }),
+              saved: endMessage(session, { saved, error }),
             })),
           ),
           Effect.andThen(gone),
-          Effect.andThen(told(Effect.flatMap(record, restart))),
+          Effect.andThen(deliver(Effect.flatMap(record, restart))),
         ),
     },
     reportKept: {
@@ -204,7 +204,7 @@ const reportHandlers = Effect.fnUntraced(function* (
             type: "sandbox.kept",
             sandboxId,
             order,
-            saved: saidOf(session, { saved, error: null }),
+            saved: endMessage(session, { saved, error: null }),
             unsaved: order === "pause" && saved !== null ? stillUnsaved(session?.unsaved ?? null, now) : null,
           }));
         }),
@@ -213,14 +213,14 @@ const reportHandlers = Effect.fnUntraced(function* (
 });
 
 /** What the session says of its saved work at the end of a save. A save that was not made leaves what the last one has. */
-const saidOf = (
+const endMessage = (
   session: Session | null,
   { saved, error }: { readonly saved: Saved | null; readonly error: string | null },
 ): Saved | null => {
   // Without any save, there is nothing to say.
   if (error === SKIPPED && session?.saved == null) return null;
   const reason = saved?.state === "failed" && saved.wip === null ? saved.error : error;
-  return reason === null ? saved : unfinished(session?.saved ?? null, reason);
+  return reason === null ? saved : unfinishedSave(session?.saved ?? null, reason);
 };
 
 /** The failure of a lost sandbox: first what people lose with it, then what ended it. */
@@ -228,7 +228,7 @@ const withSave = ({ code, message }: Failure, session: Session | null): Failure 
   failure(code, `${savedWords(session?.saved ?? null)} Reason: ${message}.`);
 
 /** What the end of a sandbox means for its session's conversation. */
-const conversationOf = Effect.fnUntraced(function* (
+const sandboxConversation = Effect.fnUntraced(function* (
   id: string,
   record: Effect.Effect<{ readonly sessionId: string }, StoreError>,
 ) {
@@ -244,7 +244,7 @@ const conversationOf = Effect.fnUntraced(function* (
       }),
     /** From now on, messages wait for another sandbox. */
     gone: Effect.flatMap(record, ({ sessionId }) =>
-      told(actors.conversation(sessionId, { type: "runtime.gone", sandboxId: id })),
+      deliver(actors.conversation(sessionId, { type: "runtime.gone", sandboxId: id })),
     ),
   };
 });
@@ -258,7 +258,7 @@ const sandboxDestroyer = Effect.fnUntraced(function* (id: string) {
   const provider = yield* SandboxProvider;
   return Effect.gen(function* () {
     yield* forSure("ended", provider.end(id));
-    const text = storableText(yield* logOf(provider.logs(id)));
+    const text = storableText(yield* readLog(provider.logs(id)));
     yield* logs.keep({ sandboxId: id, text, now: yield* Clock.currentTimeMillis });
     yield* forSure("destroyed", provider.destroy(id));
   });
@@ -275,7 +275,7 @@ const forSure = (what: "ended" | "destroyed", end: Effect.Effect<void, SandboxEr
 /** How often an ended sandbox's log is requested. An unreadable log must not keep the sandbox for ever. */
 const LOG_ATTEMPTS = 5;
 
-const logOf = (logs: Effect.Effect<string, SandboxError>): Effect.Effect<string> =>
+const readLog = (logs: Effect.Effect<string, SandboxError>): Effect.Effect<string> =>
   answeredInTime("logs", logs).pipe(
     Effect.retry({ schedule: backoff("100 millis", "2 seconds"), times: LOG_ATTEMPTS - 1 }),
     Effect.catch((error) =>

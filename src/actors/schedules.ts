@@ -23,7 +23,7 @@ export const triggerActorId = (projectId: string, slug: string): string => `${pr
 export const triggerProject = (id: string): string => id.slice(0, id.indexOf("/"));
 
 /** The slug of a trigger's actor. */
-const slugOf = (id: string): string => id.slice(id.indexOf("/") + 1);
+const triggerSlug = (id: string): string => id.slice(id.indexOf("/") + 1);
 
 /** Expression and zone in one text. It identifies a schedule: a trigger whose text changes starts counting again. */
 export const scheduleText = ({ cron, timezone }: CronTriggerDefinition): string => `${cron} ${timezone}`;
@@ -108,19 +108,19 @@ export class Schedules {
    * may have looked by another definition, so the entry is set again. It is set again also if its cursor went
    * back: the schedule was another one meanwhile, and the former cursor came from a node whose clock is ahead.
    */
-  keep(projectId: string, wanted: ReadonlyMap<string, Counted>): void {
+  keep(projectId: string, counts: ReadonlyMap<string, Counted>): void {
     const former = this.#projects.get(projectId);
     for (const entry of former?.bySlug.values() ?? []) {
-      const next = wanted.get(entry.id);
+      const next = counts.get(entry.id);
       if (next?.schedule !== entry.schedule) this.#remove(entry);
     }
-    for (const [id, counted] of wanted) {
-      const known = this.#entry(id);
+    for (const [id, counted] of counts) {
+      const entry = this.#entry(id);
       const { due, from } = counted;
-      if (known === undefined) this.#add(id, counted);
+      if (entry === undefined) this.#add(id, counted);
       else {
-        if (known.rangAt !== null || from < known.from) this.#await(known, due);
-        known.from = from;
+        if (entry.rangAt !== null || from < entry.from) this.#await(entry, due);
+        entry.from = from;
       }
     }
     this.#dropStale();
@@ -153,31 +153,31 @@ export class Schedules {
 
   /** The entries that are due up to an instant, the earliest first, and at most so many. They stay. */
   soon(until: number, atMost: number): readonly Scheduled[] {
-    const found: Entry[] = [];
-    while (found.length < atMost && this.first <= until) {
+    const entries: Entry[] = [];
+    while (entries.length < atMost && this.first <= until) {
       const due = this.first;
       const entry = this.#heap.pop();
-      if (entry !== undefined && entry.due === due && entry.rangAt === null) found.push(entry);
+      if (entry !== undefined && entry.due === due && entry.rangAt === null) entries.push(entry);
     }
-    for (const entry of found) this.#heap.push(entry, entry.due);
-    return found;
+    for (const entry of entries) this.#heap.push(entry, entry.due);
+    return entries;
   }
 
   /** Entries that rang up to an instant and were not armed since. They ring again now. */
   takeAgain(until: number, now: number): readonly Scheduled[] {
-    const found = [...this.#rung].filter(({ rangAt }) => rangAt !== null && rangAt <= until);
-    for (const entry of found) entry.rangAt = now;
-    return found;
+    const lateEntries = [...this.#rung].filter(({ rangAt }) => rangAt !== null && rangAt <= until);
+    for (const entry of lateEntries) entry.rangAt = now;
+    return lateEntries;
   }
 
   #entry(id: string): Entry | undefined {
-    return this.#projects.get(triggerProject(id))?.bySlug.get(slugOf(id));
+    return this.#projects.get(triggerProject(id))?.bySlug.get(triggerSlug(id));
   }
 
-  #add(id: string, counted: Counted): void {
+  #add(id: string, count: Counted): void {
     const projectId = triggerProject(id);
     const project = this.#projects.get(projectId) ?? { id: projectId, bySlug: new Map<string, Entry>() };
-    const entry = new Entry(project, slugOf(id), counted);
+    const entry = new Entry(project, triggerSlug(id), count);
     this.#projects.set(projectId, project);
     project.bySlug.set(entry.slug, entry);
     this.#size += 1;

@@ -19,7 +19,7 @@ import { Measures } from "../telemetry/port.ts";
 import { Actors } from "../services/actors.ts";
 import { actorLayer, type EntityOptions } from "./cluster.ts";
 import { BootPlaces } from "../services/sessions/boot-places.ts";
-import { told } from "./delivery.ts";
+import { deliver } from "./delivery.ts";
 import { newUuid } from "../services/entropy.ts";
 import { startActor, type ActorLimits, type Handlers } from "./host.ts";
 import { Keyring } from "../services/keyring.ts";
@@ -41,7 +41,7 @@ export const sessionActors = (options: SessionActorOptions) =>
     "session",
     Effect.fnUntraced(function* (id: string) {
       const { memory } = yield* Sessions;
-      const handlers = yield* handlersOf(id, options.nodeId);
+      const handlers = yield* makeHandlers(id, options.nodeId);
       return yield* startActor({
         id,
         machine: session,
@@ -54,7 +54,7 @@ export const sessionActors = (options: SessionActorOptions) =>
     { ...options, again: null },
   );
 
-const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
+const makeHandlers = Effect.fnUntraced(function* (id: string, nodeId: string) {
   const sessions = yield* Sessions;
   const actors = yield* Actors;
   const git = yield* GitBackend;
@@ -101,11 +101,11 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
       supersedes: ["provisionSandbox"],
       perform: ({ sandboxId, as, save = "try", end }) => {
         const type = as === "stopped" ? "stop.requested" : "archive.requested";
-        return told(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));
+        return deliver(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));
       },
     },
     recallEnd: {
-      perform: ({ sandboxId }) => told(actors.sandbox(sandboxId, { type: "end.recalled" })),
+      perform: ({ sandboxId }) => deliver(actors.sandbox(sandboxId, { type: "end.recalled" })),
     },
     removeSaves: {
       perform: () => Effect.flatMap(record, ({ projectId }) => removeSaves({ projectId, sessionId: id })),
@@ -118,7 +118,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, nodeId: string) {
           yield* logFailure(row);
           if (row.status === "failed" && row.failure !== null)
             measures.count("session_failures_total", { code: row.failure.code });
-          return yield* told(actors.account(row.accountId, { type: "slot.freed" }));
+          return yield* deliver(actors.account(row.accountId, { type: "slot.freed" }));
         }),
     },
   };
@@ -131,7 +131,7 @@ type Wish = Extract<SessionCommand, { type: "restartAfterStop" }>;
 const restartIn = Effect.fnUntraced(function* (actors: Actors["Service"], id: string, wish: Wish) {
   // In a restored copy a person restarts it, because the original does so by itself.
   if ((yield* Pause).isOn) return undefined;
-  return yield* told(
+  return yield* deliver(
     actors
       .session(id, { ...wish, type: "restart.requested", afterStop: true })
       .pipe(

@@ -69,21 +69,21 @@ export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer
       const tell = Effect.suspend(() =>
         isSame() ? Effect.asVoid(actors.trigger(id, { type: "timer.elapsed" })) : Effect.void,
       );
-      const told = Effect.catch(tell, (error) =>
+      const delivery = Effect.catch(tell, (error) =>
         Effect.andThen(
           Effect.logWarning("a timer could not be delivered; trying again", { trigger: id, error }),
           Effect.retry(tell, TELL_AGAIN),
         ),
       );
-      return Effect.forkIn(Effect.ignore(told), scope);
+      return Effect.forkIn(Effect.ignore(delivery), scope);
     };
     const turn = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
-      let told = 0;
+      let count = 0;
       for (let timer = schedules.take(now); timer !== null; timer = schedules.take(now)) {
         yield* elapse(timer);
-        told += 1;
-        if (told % TOLD_AT_A_TIME === 0) yield* Effect.yieldNow;
+        count += 1;
+        if (count % TOLD_AT_A_TIME === 0) yield* Effect.yieldNow;
       }
       // The clock went on while other fibers ran.
       const wait = Math.min(schedules.first - (yield* Clock.currentTimeMillis), LONGEST_SLEEP_MS);

@@ -69,7 +69,7 @@ export const triggerActors = (options: TriggerActorOptions) =>
         memory: volatileMemory<TriggerSnapshot, TriggerEvent, TriggerCommand>(trigger.start({}), (step) =>
           keep({ kind: "trigger", id }, step),
         ),
-        handlers: yield* handlersOf(id, options),
+        handlers: yield* makeHandlers(id, options),
         ...TRIGGER_LIMITS,
       });
     }),
@@ -103,7 +103,7 @@ const makeRows = Effect.gen(function* () {
   ) {
     if (instants.length === 0) return;
     const { project } = known;
-    const skipped = {
+    const skipRecord = {
       accountId: project.accountId,
       projectId: project.id,
       projectVersion: project.version,
@@ -112,7 +112,7 @@ const makeRows = Effect.gen(function* () {
       instants: yield* Effect.forEach(instants, (dueAt) => Effect.map(newUuid, (id) => ({ id, dueAt }))),
       now: yield* Clock.currentTimeMillis,
     };
-    const isDone = yield* inTime(admissions.skip(skipped));
+    const isDone = yield* inTime(admissions.skip(skipRecord));
     if (!isDone) return yield* Effect.fail(new Stale());
   });
   const fire = Effect.fnUntraced(function* (due: Due, at: number) {
@@ -147,16 +147,16 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
     const reason = due.known.project.triggersPaused ? "paused" : "missed";
     const { cron, timezone } = due.definition;
     const range = { firstMs: Math.max(due.at, now - options.fireRetentionMs), untilMs: now };
-    let passed: number[] = [];
+    let passedInstants: number[] = [];
     let newest: number | null = null;
     for (const instant of instantsBetween(Result.getOrThrow(parseCron(cron)), timezone, range)) {
-      if (newest !== null) passed.push(newest);
+      if (newest !== null) passedInstants.push(newest);
       newest = instant;
-      if (passed.length < SKIP_BATCH) continue;
-      yield* skip(due, reason, passed);
-      passed = [];
+      if (passedInstants.length < SKIP_BATCH) continue;
+      yield* skip(due, reason, passedInstants);
+      passedInstants = [];
     }
-    yield* skip(due, reason, passed);
+    yield* skip(due, reason, passedInstants);
     if (newest === null) return now;
     const fires = reason === "missed" && now - newest <= options.catchupWindowMs;
     yield* fires ? fire(due, newest) : skip(due, reason, [newest]);
@@ -178,12 +178,12 @@ const makeAccountFor = Effect.fnUntraced(function* (options: TriggerActorOptions
  * The project's cron trigger as it is now. Null if it does not exist, if it is disabled or if its project is not
  * active.
  */
-const definitionOf = (known: KnownProject | null, slug: string): CronTriggerDefinition | null => {
-  const definition = known?.project.status === "active" ? known.triggers.get(slug) : undefined;
+const cronDefinition = (knownProject: KnownProject | null, slug: string): CronTriggerDefinition | null => {
+  const definition = knownProject?.project.status === "active" ? knownProject.triggers.get(slug) : undefined;
   return definition?.type === "cron" && definition.enabled ? definition : null;
 };
 
-const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActorOptions) {
+const makeHandlers = Effect.fnUntraced(function* (id: string, options: TriggerActorOptions) {
   const directory = yield* Directory;
   const cursors = yield* CursorReads;
   const timers = yield* Timers;
@@ -198,7 +198,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string, options: TriggerActo
   const attempt = Effect.gen(function* () {
     const cursor = yield* cursors.read({ projectId, slug });
     const known = directory.known(projectId);
-    const definition = definitionOf(known, slug);
+    const definition = cronDefinition(known, slug);
     if (known === null || definition === null || cursor === null) return null;
     const schedule = scheduleText(definition);
     if (cursor.schedule !== schedule) return null;

@@ -9,7 +9,7 @@ export interface BuildahVersion {
 /** The first version that reads here-documents. */
 const HERE_DOCUMENTS = { major: 1, minor: 35 };
 
-/** Reads the output of `buildah --version`. Null: it has another form. */
+/** Reads the output of `buildah --version`. Null if it has another form. */
 export const parseBuildahVersion = (output: string): BuildahVersion | null => {
   const [, text = "", major, minor] = /\bbuildah version ((\d+)\.(\d+)\S*)/.exec(output) ?? [];
   return major === undefined || minor === undefined

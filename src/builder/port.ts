@@ -41,7 +41,7 @@ export interface BuildRequest {
   readonly contextDirectory: string;
   /** The Dockerfile's path within the context. */
   readonly dockerfile: string;
-  /** The stage to build. Null: the last one. */
+  /** The stage to build. Null means the last one. */
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
   /** Values that a step can mount as files (`RUN --mount=type=secret,id=NAME`), by name. They are in no layer and no image. */

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import type { ReadStream } from "node:tty";
 import { Failure, usage } from "./failure.ts";
 import { visible } from "./terminal.ts";
-import { counted } from "../domain/counted.ts";
+import { quantity } from "../domain/counted.ts";
 
 /** More than any input of the API. An endless device or pipe is not read any further. */
 const BYTES_MAX = 2 * 1024 * 1024;
@@ -25,7 +25,7 @@ const decoded = (bytes: Buffer, source: string): string => {
 };
 
 const tooLong = (source: string, max: number = BYTES_MAX) =>
-  usage(`${source} is longer than ${counted(max, "byte")}.`);
+  usage(`${source} is longer than ${quantity(max, "byte")}.`);
 
 const WHY_UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",

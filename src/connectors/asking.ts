@@ -57,10 +57,13 @@ export const makeAsk =
       const limits = { host: url.host, maxBytes: ANSWER_MAX_BYTES, withinMs: answerMs };
       const bytes = await readBody(answer.body, limits);
       const isEmpty = answer.status === 204 || answer.status === 205;
-      const kept = new Headers([...answer.headers]);
-      kept.delete("content-encoding");
-      kept.delete("content-length");
-      return new Response(isEmpty ? null : new Uint8Array(bytes), { status: answer.status, headers: kept });
+      const plainHeaders = new Headers([...answer.headers]);
+      plainHeaders.delete("content-encoding");
+      plainHeaders.delete("content-length");
+      return new Response(isEmpty ? null : new Uint8Array(bytes), {
+        status: answer.status,
+        headers: plainHeaders,
+      });
     } catch (error) {
       throw new AskFault(url.host, exchangeFault(error));
     }

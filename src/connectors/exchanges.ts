@@ -53,7 +53,7 @@ interface Exchanging<A> {
   readonly work: (connected: Connected) => Promise<A>;
 }
 
-export const faultOf = (why: string, exchange: Exchange | null): ServerFault => ({
+export const serverFault = (why: string, exchange: Exchange | null): ServerFault => ({
   _tag: "ServerFault",
   why,
   isUnknown: exchange?.isSent === true && exchange.isCalling,
@@ -74,8 +74,8 @@ const wordsIn = (error: unknown, library: Library): string => {
     if (text.trimStart().startsWith("<")) return "";
   }
   // The caller's sentence has an end of its own.
-  const said = typeof words === "string" ? words.trim().replace(/\.$/, "") : "";
-  return said === "" ? "" : `: ${said}`;
+  const sentence = typeof words === "string" ? words.trim().replace(/\.$/, "") : "";
+  return sentence === "" ? "" : `: ${sentence}`;
 };
 
 /** The reason in an error of the client library, as part of a sentence about the server. */
@@ -104,7 +104,7 @@ const reasonFor = (error: unknown, exchange: Exchange, library: Library): string
 const REVISION_FAULT = "speaks no revision of MCP that this service speaks";
 
 /** Loads the library at its first use: a service without connectors does not need its 11 MiB. */
-const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/client");
+const loadLibrary = (): Promise<Library> => import("@modelcontextprotocol/client");
 
 const negotiation = (protocol: string | null) =>
   protocol === null ? "auto" : protocol < WITHOUT_HANDSHAKE ? "legacy" : { pin: protocol };
@@ -119,9 +119,9 @@ const clientFor = (
   { library, exchange }: Opening,
   { target, session }: Pick<Exchanging<unknown>, "target" | "session">,
 ) => {
-  const joined = typeof session === "string" ? null : session;
+  const joinedSession = typeof session === "string" ? null : session;
   // A session has its revision: nothing is left to agree on.
-  const mode = joined === null ? negotiation(target.protocol) : "legacy";
+  const mode = joinedSession === null ? negotiation(target.protocol) : "legacy";
   const client = new library.Client({ name: "platform", version: "1" }, { versionNegotiation: { mode } });
   const http = new library.StreamableHTTPClientTransport(new URL(target.url), {
     fetch: exchange.fetch,
@@ -133,10 +133,15 @@ const clientFor = (
       reconnectionDelayGrowFactor: 1,
     },
     onInsufficientScope: "throw",
-    ...(joined !== null && { sessionId: joined.id, protocolVersion: joined.protocol }),
+    ...(joinedSession !== null && { sessionId: joinedSession.id, protocolVersion: joinedSession.protocol }),
   });
-  const numbered = joined === null ? null : new NumberedTransport(http, joined.from);
-  return { client, http, transport: numbered ?? http, goodbye: () => numbered?.goodbye ?? Promise.resolve() };
+  const numberedTransport = joinedSession === null ? null : new NumberedTransport(http, joinedSession.from);
+  return {
+    client,
+    http,
+    transport: numberedTransport ?? http,
+    goodbye: () => numberedTransport?.goodbye ?? Promise.resolve(),
+  };
 };
 
 /** Connects and does the work, in a session of its own or in another one. @throws ServerFault */
@@ -145,7 +150,7 @@ export const exchanging = async <A>(
   { target, maxBytes, deadline, session, work }: Exchanging<A>,
   signal?: AbortSignal,
 ): Promise<A> => {
-  const library = await libraryOf();
+  const library = await loadLibrary();
   const url = new URL(target.url);
   const exchange = new Exchange({ client: net, url, maxBytes });
   const { client, http, transport, goodbye } = clientFor({ library, exchange }, { target, session });
@@ -167,11 +172,11 @@ export const exchanging = async <A>(
     working.catch(() => undefined);
     return await Promise.race([working, exchange.broken]);
   } catch (error) {
-    throw faultOf(reasonFor(error, exchange, library), exchange);
+    throw serverFault(reasonFor(error, exchange, library), exchange);
   } finally {
     exchange.isCalling = false;
-    const ended = session === "own" ? http.terminateSession() : goodbye();
-    ended.catch(() => undefined).finally(() => void client.close().catch(() => undefined));
+    const farewell = session === "own" ? http.terminateSession() : goodbye();
+    farewell.catch(() => undefined).finally(() => void client.close().catch(() => undefined));
   }
 };
 
@@ -190,7 +195,7 @@ export const sessionsAt = (net: NetClient, beginMs: number): AtServer => ({
       },
     }),
   end: async (target, named) => {
-    const library = await libraryOf();
+    const library = await loadLibrary();
     const exchange = new Exchange({ client: net, url: new URL(target.url), maxBytes: SESSION_MAX_BYTES });
     const { http } = clientFor({ library, exchange }, { target, session: { ...named, from: 0 } });
     await http.terminateSession().catch(() => undefined);

@@ -44,7 +44,7 @@ const fault = (
 ): ServerFault => ({ _tag: "ServerFault", why, isUnknown, status });
 
 /** Sends a request once. @throws ServerFault */
-const exchanged = async (
+const exchange = async (
   client: NetClient,
   { method, url, headers, body }: HttpRequest,
   { maxBytes, deadlineMs, signal }: Bounds,
@@ -73,14 +73,14 @@ const exchanged = async (
   }
 };
 
-const redirected = (status: number, method: string): ServerFault =>
+const redirectFault = (status: number, method: string): ServerFault =>
   fault(`redirects (status ${status}), which is not followed`, {
     status,
     isUnknown: method !== "GET" && DONE.has(status),
   });
 
-/** Bytes as text. Null: they are something else. */
-const textOf = ({ type, bytes }: Answer): string | null => {
+/** Bytes as text. Null if they are something else. */
+const answerText = ({ type, bytes }: Answer): string | null => {
   const charset = /;\s*charset="?([\w:.-]+)/i.exec(type)?.[1] ?? "utf-8";
   const isNamed = type !== "";
   if (isNamed && !TEXT.test(type)) return null;
@@ -91,34 +91,43 @@ const textOf = ({ type, bytes }: Answer): string | null => {
   }
 };
 
-const said = (text: string) => [{ type: "text", text }];
+const textContent = (text: string) => [{ type: "text", text }];
 
-const resultOf = (answer: Answer): ToolResult => {
+const toResult = (answer: Answer): ToolResult => {
   const { status, type, bytes } = answer;
-  const text = textOf(answer);
+  const text = answerText(answer);
   if (status >= 400) {
     const body = text === null || text.trim() === "" ? "" : ` Its answer begins:\n${text}`;
-    return { content: said(`The server answered with status ${status}.${body}`), isError: true, status };
+    return {
+      content: textContent(`The server answered with status ${status}.${body}`),
+      isError: true,
+      status,
+    };
   }
   if (bytes.length === 0)
     return {
-      content: said(`The server answered with status ${status} and nothing else.`),
+      content: textContent(`The server answered with status ${status} and nothing else.`),
       isError: false,
       status,
     };
   if (text === null) {
     const what = /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? "an unknown type";
     const size = `${bytes.length} bytes of ${what}, which are not passed on`;
-    return { content: said(`The server answered with ${size}.`), isError: false, status };
+    return { content: textContent(`The server answered with ${size}.`), isError: false, status };
   }
   const value = /[/+]json\b/i.test(type) ? parseJson(text) : null;
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value) && isShallow(value);
-  return { content: said(text), ...(isObject && { structuredContent: value }), isError: false, status };
+  return {
+    content: textContent(text),
+    ...(isObject && { structuredContent: value }),
+    isError: false,
+    status,
+  };
 };
 
 /** Its end is cut where it is told, after masking. */
-const quoted = (answer: Answer): string => {
-  const text = textOf(answer)?.trim() ?? "";
+const quote = (answer: Answer): string => {
+  const text = answerText(answer)?.trim() ?? "";
   return text === "" ? "" : `. It says: ${text}`;
 };
 
@@ -128,16 +137,17 @@ export const callApi = async (
   target: ServerTarget,
   { call: { request, arguments: given }, bounds }: { readonly call: HttpCall; readonly bounds: Bounds },
 ): Promise<ToolResult> => {
-  const made = operationRequest(target, request, given);
-  if (Result.isFailure(made)) throw fault(`was not asked. ${made.failure.replace(/\.$/, "")}`);
-  const answer = await exchanged(client, made.success, bounds);
+  const requestResult = operationRequest(target, request, given);
+  if (Result.isFailure(requestResult))
+    throw fault(`was not asked. ${requestResult.failure.replace(/\.$/, "")}`);
+  const answer = await exchange(client, requestResult.success, bounds);
   const { status } = answer;
-  if (status >= 300 && status < 400 && status !== 304) throw redirected(status, request.method);
+  if (status >= 300 && status < 400 && status !== 304) throw redirectFault(status, request.method);
   if (status === 401)
-    throw fault(`answered with status 401. Its credential may be wrong${quoted(answer)}`, { status });
+    throw fault(`answered with status 401. Its credential may be wrong${quote(answer)}`, { status });
   if (LOST.has(status))
-    throw fault(`answered with status ${status}${quoted(answer)}`, { status, isUnknown: true });
-  return resultOf(answer);
+    throw fault(`answered with status ${status}${quote(answer)}`, { status, isUnknown: true });
+  return toResult(answer);
 };
 
 /** The text at an address. @throws ServerFault */
@@ -146,13 +156,13 @@ export const fetchDocument = async (
   { url, headers }: ServerTarget,
   signal: AbortSignal,
 ): Promise<string> => {
-  const answer = await exchanged(
+  const answer = await exchange(
     client,
     { method: "GET", url, headers, body: null },
     { maxBytes: DESCRIPTION_MAX_BYTES, deadlineMs: DOCUMENT_MS, signal },
   );
   const { status } = answer;
-  if (status >= 300 && status < 400) throw redirected(status, "GET");
+  if (status >= 300 && status < 400) throw redirectFault(status, "GET");
   if (status !== 200)
     throw fault(
       `answered with status ${status} for its description${status === 401 || status === 403 ? ". Its credential may be wrong" : ""}`,

@@ -26,7 +26,7 @@ export interface Named {
 
 export interface Kept {
   readonly owner: SessionOwner;
-  /** Null: the server keeps no sessions. Rejects with a `ServerFault`. */
+  /** Null if the server keeps no sessions. Rejects with a `ServerFault`. */
   readonly named: Promise<Named | null>;
   /** The last call's: a token may have been renewed since the handshake. */
   target: ServerTarget;
@@ -48,7 +48,7 @@ export interface AtServer {
   readonly end: (target: ServerTarget, named: Named) => Promise<void>;
 }
 
-const keyOf = ({ sessionId, slug }: SessionOwner): string => `${sessionId} ${slug}`;
+const ownerKey = ({ sessionId, slug }: SessionOwner): string => `${sessionId} ${slug}`;
 
 export class KeptSessions implements ServerSessions {
   readonly #server: AtServer;
@@ -73,15 +73,15 @@ export class KeptSessions implements ServerSessions {
 
   /** The session for a call. Without one, it begins now. The call ends with `release`. */
   take(target: ServerTarget, owner: SessionOwner, now: number): Kept {
-    const key = keyOf(owner);
+    const key = ownerKey(owner);
     const present = this.#kept.use(key);
-    const kept = present?.owner.stand === owner.stand ? present : this.#begin(target, owner, present);
-    kept.target = target;
-    kept.uses += 1;
-    kept.usedAt = now;
-    this.#kept.set(key, kept);
+    const session = present?.owner.stand === owner.stand ? present : this.#begin(target, owner, present);
+    session.target = target;
+    session.uses += 1;
+    session.usedAt = now;
+    this.#kept.set(key, session);
     this.#isAny.openUnsafe();
-    return kept;
+    return session;
   }
 
   /** @returns the first number for the requests of one call. */
@@ -106,10 +106,10 @@ export class KeptSessions implements ServerSessions {
     Effect.promise(() =>
       Promise.all(
         owners.map((owner) => {
-          const kept = this.#kept.get(keyOf(owner));
-          if (kept?.owner.stand !== owner.stand) return;
-          this.#remove(kept);
-          return this.#leave(kept);
+          const session = this.#kept.get(ownerKey(owner));
+          if (session?.owner.stand !== owner.stand) return;
+          this.#remove(session);
+          return this.#leave(session);
         }),
       ),
     ).pipe(Effect.timeoutOption(GOODBYE_MS), Effect.asVoid);
@@ -117,14 +117,14 @@ export class KeptSessions implements ServerSessions {
   #begin(target: ServerTarget, owner: SessionOwner, former: Kept | undefined): Kept {
     if (former !== undefined) void this.#leave(former);
     const named = this.#server.begin(target);
-    const kept: Kept = { owner, named, target, uses: 0, usedAt: 0, numbers: NUMBERS, isLeft: false };
+    const session: Kept = { owner, named, target, uses: 0, usedAt: 0, numbers: NUMBERS, isLeft: false };
     // The calls that wait for it have the fault. The next one tries again.
-    named.catch(() => this.#remove(kept));
-    return kept;
+    named.catch(() => this.#remove(session));
+    return session;
   }
 
   #remove(kept: Kept): void {
-    const key = keyOf(kept.owner);
+    const key = ownerKey(kept.owner);
     if (this.#kept.get(key) !== kept) return;
     this.#kept.delete(key);
     if (this.#kept.size === 0) this.#isAny.closeUnsafe();
@@ -134,7 +134,7 @@ export class KeptSessions implements ServerSessions {
   async #leave(kept: Kept): Promise<void> {
     kept.isLeft = true;
     if (kept.uses > 0) return;
-    const named = await kept.named.catch(() => null);
-    if (named !== null) await this.#server.end(kept.target, named);
+    const name = await kept.named.catch(() => null);
+    if (name !== null) await this.#server.end(kept.target, name);
   }
 }

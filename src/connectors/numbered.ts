@@ -5,13 +5,13 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { CANCELLED } from "./wire.ts";
 
-const moved = (message: JSONRPCMessage, by: number): JSONRPCMessage =>
+const shiftId = (message: JSONRPCMessage, by: number): JSONRPCMessage =>
   "id" in message && message.id !== undefined ? { ...message, id: Number(message.id) + by } : message;
 
 /** A message of the client. Its answer to a request of the server has the server's number. */
 const outgoing = (message: JSONRPCMessage, from: number): JSONRPCMessage => {
   if (!("method" in message)) return message;
-  if (message.method !== CANCELLED) return moved(message, from);
+  if (message.method !== CANCELLED) return shiftId(message, from);
   const params = { ...message.params, requestId: Number(message.params?.["requestId"]) + from };
   return { ...message, params };
 };
@@ -40,15 +40,15 @@ export class NumberedTransport implements Transport {
       onclose: () => this.onclose?.(),
       onerror: (error) => this.onerror?.(error),
       onmessage: (message, extra) =>
-        this.onmessage?.("method" in message ? message : moved(message, -this.#from), extra),
+        this.onmessage?.("method" in message ? message : shiftId(message, -this.#from), extra),
     } satisfies Partial<Transport>);
     await this.#inner.start();
   }
 
   send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    const sent = this.#inner.send(outgoing(message, this.#from), options);
-    if ("method" in message && message.method === CANCELLED) this.goodbye = sent.catch(() => undefined);
-    return sent;
+    const sending = this.#inner.send(outgoing(message, this.#from), options);
+    if ("method" in message && message.method === CANCELLED) this.goodbye = sending.catch(() => undefined);
+    return sending;
   }
 
   close(): Promise<void> {

@@ -19,7 +19,7 @@ export interface ServerTarget {
   readonly url: string;
   /** Fixed headers, with the credential if it is one of them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The revision that an MCP server spoke last. Null: not known. */
+  /** The revision that an MCP server spoke last. Null if not known. */
   readonly protocol: string | null;
 }
 
@@ -48,7 +48,7 @@ export interface SessionOwner {
 /** A call of a tool that the server itself names. */
 export interface McpCall {
   readonly kind: "mcp";
-  /** Null: the call has a session of its own (U5). */
+  /** Null if the call has a session of its own (U5). */
   readonly owner: SessionOwner | null;
   readonly name: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
@@ -92,7 +92,7 @@ export interface ServerFault {
 /** A session at a server that this node keeps. */
 export interface KeptSession {
   readonly owner: SessionOwner;
-  /** Since when no call uses it, in ms since the epoch. Null: one does. */
+  /** Since when no call uses it, in ms since the epoch. Null if one does. */
   readonly idleSince: number | null;
 }
 
@@ -114,7 +114,7 @@ export interface Servers {
   /** The text at the target's URL, of an OpenAPI description. */
   readonly document: (target: ServerTarget) => Effect.Effect<string, ServerFault>;
   readonly call: (target: ServerTarget, call: ToolCall) => Effect.Effect<ToolResult, ServerFault>;
-  /** Null: none is kept. */
+  /** Null if none is kept. */
   readonly sessions: ServerSessions | null;
 }
 

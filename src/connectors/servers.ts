@@ -12,7 +12,7 @@ import { isRecord } from "../ground/record.ts";
 import type { CatalogueTool, LeftOut } from "../domain/connector/catalogue.ts";
 import {
   exchanging,
-  faultOf,
+  serverFault,
   sessionsAt,
   within,
   WITHOUT_HANDSHAKE,
@@ -49,7 +49,7 @@ const isFault = (error: unknown): error is ServerFault =>
 const asEffect = <A>(exchange: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ServerFault> =>
   Effect.tryPromise({
     try: exchange,
-    catch: (error) => (isFault(error) ? error : faultOf("cannot be reached", null)),
+    catch: (error) => (isFault(error) ? error : serverFault("cannot be reached", null)),
   });
 
 /** Takes any result. The library refuses a whole list for one wrong tool. */
@@ -168,11 +168,11 @@ class KeptCalls {
   async #attempt(calling: Calling): Promise<ToolResult | { readonly gone: ServerFault }> {
     const { target, wanted, owner, deadline, signal } = calling;
     const { sessions } = this;
-    const kept = sessions.take(target, owner, this.#now());
-    let named: Named | null = null;
+    const openSession = sessions.take(target, owner, this.#now());
+    let name: Named | null = null;
     try {
-      named = await this.#named(kept, calling);
-      const session = named === null ? "own" : { ...named, from: sessions.numbersFor(kept) };
+      name = await this.#named(openSession, calling);
+      const session = name === null ? "own" : { ...name, from: sessions.numbersFor(openSession) };
       const work = (connected: Connected) => call(connected, wanted);
       return await exchanging(
         this.#net,
@@ -180,12 +180,12 @@ class KeptCalls {
         signal,
       );
     } catch (error) {
-      if (named === null || !isFault(error)) throw error;
-      if (isGone(error) || seemsGone(error)) sessions.drop(kept, !isGone(error));
+      if (name === null || !isFault(error)) throw error;
+      if (isGone(error) || seemsGone(error)) sessions.drop(openSession, !isGone(error));
       if (isGone(error)) return { gone: error };
       throw error;
     } finally {
-      sessions.release(kept, this.#now());
+      sessions.release(openSession, this.#now());
     }
   }
 
@@ -195,7 +195,7 @@ class KeptCalls {
       return await unlessAborted(named, AbortSignal.any([signal, late]));
     } catch (error) {
       if (isFault(error)) throw error;
-      throw faultOf(new NetFault(new URL(target.url).host, { _tag: "Late", ms }).why, null);
+      throw serverFault(new NetFault(new URL(target.url).host, { _tag: "Late", ms }).why, null);
     }
   }
 }
@@ -221,9 +221,9 @@ export const makeServers = (
 ): Effect.Effect<Servers, never, Scope.Scope> =>
   Effect.gen(function* () {
     const net = yield* openClient(clientOptions(allowHosts, network));
-    const kept = yield* makeKeptCalls(net, callMs);
+    const keptCalls = yield* makeKeptCalls(net, callMs);
     return {
-      sessions: kept.sessions,
+      sessions: keptCalls.sessions,
       list: (target) =>
         asEffect((signal) => {
           const exchange = { target, maxBytes: LIST_MAX_BYTES, deadline: within(LIST_MS), work: list };
@@ -238,7 +238,7 @@ export const makeServers = (
           const { owner } = wanted;
           const deadline = within(callMs);
           if (owner !== null && mayKeepSessions(target))
-            return kept.call({ target, wanted, owner, deadline, signal });
+            return keptCalls.call({ target, wanted, owner, deadline, signal });
           const work = (connected: Connected) => call(connected, wanted);
           return exchanging(net, { target, maxBytes, deadline, session: "own", work }, signal);
         }),

@@ -48,7 +48,7 @@ const Registered = Schema.Struct({
 interface Place {
   readonly url: string;
   readonly kind: ConnectorKind;
-  /** The authorization server that the manifest names. Null: the connector's server is asked. */
+  /** The authorization server that the manifest names. If null, the connector's server is asked. */
   readonly issuer: string | null;
 }
 
@@ -66,7 +66,7 @@ const INITIALIZE = JSON.stringify({
   },
 });
 
-const challengeOf = async (ask: Ask, { url, kind }: Place): Promise<Challenge> => {
+const requestChallenge = async (ask: Ask, { url, kind }: Place): Promise<Challenge> => {
   const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
   const answer = await (kind === "mcp"
     ? ask(url, { method: "POST", headers, body: INITIALIZE })
@@ -74,7 +74,7 @@ const challengeOf = async (ask: Ask, { url, kind }: Place): Promise<Challenge> =
   return readChallenge(answer.status === 401 ? answer.headers.get("www-authenticate") : null);
 };
 
-/** A JSON document. Null: the address has none. */
+/** A JSON document. */
 const documentAt = async <A>(ask: Ask, url: string, schema: Schema.Codec<A, unknown>): Promise<A | null> => {
   const answer = await ask(url, { headers: JSON_TYPE });
   if (answer.status >= 400 && answer.status < 500) return null;
@@ -94,9 +94,9 @@ const resourceAt = async (ask: Ask, url: string, { metadata }: Challenge) => {
   const places = metadata === null ? resourceMetadataUrls(url) : [metadata];
   for (const place of places) {
     // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
-    const found = await documentAt(ask, place, ResourceMetadata);
-    if (found === null) continue;
-    const { resource, authorization_servers: [issuer] = [] } = found;
+    const document = await documentAt(ask, place, ResourceMetadata);
+    if (document === null) continue;
+    const { resource, authorization_servers: [issuer] = [] } = document;
     if (!coversUrl(resource, url))
       throw new SignInRefusal("refused", `The metadata of ${new URL(url).host} is about another server`);
     if (issuer === undefined) break;
@@ -106,14 +106,14 @@ const resourceAt = async (ask: Ask, url: string, { metadata }: Challenge) => {
   return { resource: defaultResource(url), issuer: new URL(url).origin };
 };
 
-/** The metadata of an authorization server. Null: the address has none. @param address where its metadata are, by RFC 8414 */
+/** The metadata of an authorization server. @param address where its metadata are, by RFC 8414 */
 const metadataAt = async (ask: Ask, address: string): Promise<SignInServer | null> => {
   if (URL.parse(address) === null)
     throw new SignInRefusal("refused", "The server names an authorization server that is no URL");
   for (const place of serverMetadataUrls(address)) {
     // oxlint-disable-next-line no-await-in-loop -- one place after the other, in the order of preference
-    const found = await documentAt(ask, place, SignInServer);
-    if (found !== null) return found;
+    const document = await documentAt(ask, place, SignInServer);
+    if (document !== null) return document;
   }
   return null;
 };
@@ -122,7 +122,7 @@ const metadataAt = async (ask: Ask, address: string): Promise<SignInServer | nul
 const isSameIssuer = (one: string, other: string): boolean =>
   one.replace(/\/$/, "") === other.replace(/\/$/, "");
 
-const shown = (issuer: string): string => JSON.stringify(issuer.slice(0, 300));
+const displayIssuer = (issuer: string): string => JSON.stringify(issuer.slice(0, 300));
 
 const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
   const server = await metadataAt(ask, issuer);
@@ -134,7 +134,7 @@ const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
   if (!isSameIssuer(server.issuer, issuer))
     throw new SignInRefusal(
       "refused",
-      `The metadata of the authorization server ${shown(issuer)} are about another issuer, ${shown(server.issuer)}. If that is the right one, write issuer = ${shown(server.issuer)} in platform.toml`,
+      `The metadata of the authorization server ${displayIssuer(issuer)} are about another issuer, ${displayIssuer(server.issuer)}. If that is the right one, write issuer = ${displayIssuer(server.issuer)} in platform.toml`,
     );
   return server;
 };
@@ -146,7 +146,7 @@ const serverAt = async (ask: Ask, issuer: string): Promise<SignInServer> => {
 const namedServer = async (ask: Ask, place: Place, issuer: string): Promise<SignInServer> => {
   const direct = await metadataAt(ask, issuer);
   if (direct !== null && isSameIssuer(direct.issuer, issuer)) return direct;
-  const { issuer: address } = await resourceAt(ask, place.url, await challengeOf(ask, place));
+  const { issuer: address } = await resourceAt(ask, place.url, await requestChallenge(ask, place));
   const isNear = URL.parse(address)?.origin === new URL(issuer).origin && !isSameIssuer(address, issuer);
   const server = isNear ? await metadataAt(ask, address) : null;
   return server !== null && isSameIssuer(server.issuer, issuer) ? server : serverAt(ask, issuer);
@@ -161,7 +161,7 @@ export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
       scope: null,
       server: await namedServer(ask, place, place.issuer),
     };
-  const challenge = await challengeOf(ask, place);
+  const challenge = await requestChallenge(ask, place);
   const { resource, issuer } = await resourceAt(ask, url, challenge);
   return { resource, scope: challenge.scope, server: await serverAt(ask, issuer) };
 };

@@ -51,7 +51,7 @@ const NO_ANSWERS = new Set([
 ]);
 
 /** It may quote what was sent, and is cut after its secrets are masked (services/told.ts). */
-const quoted = (error: string, description: string | undefined): string =>
+const quoteError = (error: string, description: string | undefined): string =>
   description === undefined ? error : `${error}: ${description}`;
 
 /** The first AskFault or refusal below an error: the library wraps what its `fetch` throws. */
@@ -64,15 +64,15 @@ const own = (error: unknown): AskFault | SignInRefusal | null => {
 const fault = (kind: SignInFault["kind"], why: string): SignInFault => ({ _tag: "SignInFault", kind, why });
 
 /** V3. The library's messages name fields, never their values. An OAuth error is the server's own text. */
-const faultOf = (error: unknown, host: string): SignInFault => {
+const toFault = (error: unknown, host: string): SignInFault => {
   const cause = own(error);
   if (cause instanceof SignInRefusal) return fault(cause.kind, cause.message);
   if (cause instanceof AskFault) return fault("unreachable", cause.message);
   if (error instanceof AuthorizationResponseError)
-    return fault("denied", `${host} says: ${quoted(error.error, error.error_description)}`);
+    return fault("denied", `${host} says: ${quoteError(error.error, error.error_description)}`);
   if (error instanceof ResponseBodyError) {
     const isTemporary = TEMPORARY.has(error.error) || error.status === 429;
-    const why = `${host} says: ${quoted(error.error, error.error_description)}`;
+    const why = `${host} says: ${quoteError(error.error, error.error_description)}`;
     return fault(isTemporary ? "unreachable" : "refused", why);
   }
   if (error instanceof WWWAuthenticateChallengeError)
@@ -83,7 +83,7 @@ const faultOf = (error: unknown, host: string): SignInFault => {
 };
 
 const asking = <A>(server: string, ask: () => Promise<A>): Effect.Effect<A, SignInFault> =>
-  Effect.tryPromise({ try: ask, catch: (error) => faultOf(error, new URL(server).host) });
+  Effect.tryPromise({ try: ask, catch: (error) => toFault(error, new URL(server).host) });
 
 const bodyText = (body: CustomFetchOptions["body"]): string | null => {
   if (typeof body === "string") return body;
@@ -96,7 +96,7 @@ const clientSecretPlain =
   (...[, { client_id: id }, , headers]: Parameters<ClientAuth>) =>
     headers.set("authorization", `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`);
 
-const authenticationOf = (server: SignInServer, { secret, isPlain }: OAuthClient): ClientAuth => {
+const clientAuthentication = (server: SignInServer, { secret, isPlain }: OAuthClient): ClientAuth => {
   if (secret === null) return None();
   if (isPlain === true) return clientSecretPlain(secret);
   return authMethod(server.token_endpoint_auth_methods_supported) === "client_secret_post"
@@ -104,9 +104,9 @@ const authenticationOf = (server: SignInServer, { secret, isPlain }: OAuthClient
     : ClientSecretBasic(secret);
 };
 
-const configurationOf = (ask: Ask, server: SignInServer, client: OAuthClient): Configuration => {
+const makeConfiguration = (ask: Ask, server: SignInServer, client: OAuthClient): Configuration => {
   const { code_challenge_methods_supported: _, token_endpoint_auth_methods_supported: __, ...known } = server;
-  const configuration = new Configuration(known, client.id, undefined, authenticationOf(server, client));
+  const configuration = new Configuration(known, client.id, undefined, clientAuthentication(server, client));
   configuration[customFetch] = (url, { method, headers, body }) =>
     ask(url, { method, headers, body: bodyText(body) });
   // `ask` refuses plain http, except for hosts that the operator allows.
@@ -131,9 +131,12 @@ const begin = async (
   if (server.code_challenge_methods_supported?.includes("S256") !== true)
     throw new SignInRefusal("unsupported", `${host} does not offer PKCE with S256`);
   const scope = wish.scope ?? challenged;
-  const registered = () => register(ask, server, { redirectUri: wish.redirectUri, scope });
-  const client = wish.client ?? { ...(await registered()), ...(wish.isPlain && { isPlain: true as const }) };
-  const url = buildAuthorizationUrl(configurationOf(ask, server, client), {
+  const registerClient = () => register(ask, server, { redirectUri: wish.redirectUri, scope });
+  const client = wish.client ?? {
+    ...(await registerClient()),
+    ...(wish.isPlain && { isPlain: true as const }),
+  };
+  const url = buildAuthorizationUrl(makeConfiguration(ask, server, client), {
     redirect_uri: wish.redirectUri,
     state: wish.state,
     code_challenge: await calculatePKCECodeChallenge(wish.verifier),
@@ -148,7 +151,7 @@ const begin = async (
 type Granted = Omit<Grant, "accessToken" | "refreshToken" | "expiresAt">;
 
 /** The grant that a token endpoint's answer makes. A token that is not rotated stays. */
-const grantOf = (
+const makeGrant = (
   granted: Granted,
   tokens: TokenEndpointResponse,
   { now, refreshToken }: { readonly now: number; readonly refreshToken: string | null },
@@ -170,59 +173,63 @@ const grantOf = (
 
 const clientToken = async (ask: Ask, granted: Granted, now: number): Promise<Grant> => {
   const { server, client, resource, scope } = granted;
-  const tokens = await clientCredentialsGrant(configurationOf(ask, server, client), {
+  const tokens = await clientCredentialsGrant(makeConfiguration(ask, server, client), {
     resource,
     ...(scope !== null && { scope }),
   });
-  return grantOf(granted, tokens, { now, refreshToken: null });
+  return makeGrant(granted, tokens, { now, refreshToken: null });
 };
 
-const refreshed = async (ask: Ask, grant: Grant, now: number): Promise<Grant> => {
+const refreshGrant = async (ask: Ask, grant: Grant, now: number): Promise<Grant> => {
   const { server, client, resource, refreshToken } = grant;
   if (refreshToken === null)
     throw new SignInRefusal("refused", `${new URL(server.issuer).host} gave no way to renew the token`);
-  const configuration = configurationOf(ask, server, client);
+  const configuration = makeConfiguration(ask, server, client);
   const tokens = await refreshTokenGrant(configuration, refreshToken, { resource });
-  return grantOf(grant, tokens, { now, refreshToken });
+  return makeGrant(grant, tokens, { now, refreshToken });
 };
 
-const finished = async (ask: Ask, pending: PendingSignIn, callback: URL): Promise<TokenEndpointResponse> => {
+const finishSignIn = async (
+  ask: Ask,
+  pending: PendingSignIn,
+  callback: URL,
+): Promise<TokenEndpointResponse> => {
   const { server, client, resource, state, verifier } = pending;
   const checks = { expectedState: state, pkceCodeVerifier: verifier };
-  return authorizationCodeGrant(configurationOf(ask, server, client), callback, checks, { resource });
+  return authorizationCodeGrant(makeConfiguration(ask, server, client), callback, checks, { resource });
 };
 
 /** The refresh token first: with it, many servers revoke all tokens of the grant. */
-const revoked = async (ask: Ask, { server, client, accessToken, refreshToken }: Grant): Promise<void> => {
+const revokeGrant = async (ask: Ask, { server, client, accessToken, refreshToken }: Grant): Promise<void> => {
   if (server.revocation_endpoint === undefined) return;
-  const configuration = configurationOf(ask, server, client);
+  const configuration = makeConfiguration(ask, server, client);
   if (refreshToken !== null)
     await tokenRevocation(configuration, refreshToken, { token_type_hint: "refresh_token" });
   await tokenRevocation(configuration, accessToken, { token_type_hint: "access_token" });
 };
 
-const timed = <A>(server: string, ask: (now: number) => Promise<A>): Effect.Effect<A, SignInFault> =>
+const withTime = <A>(server: string, ask: (now: number) => Promise<A>): Effect.Effect<A, SignInFault> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => asking(server, () => ask(now)));
 
 const signInsOver = (ask: Ask, isInside: (url: string) => boolean): SignIns => ({
   begin: (wish) => asking(wish.url, () => begin(ask, isInside, wish)),
   finish: (pending, callback) =>
-    timed(pending.server.issuer, async (now) => {
+    withTime(pending.server.issuer, async (now) => {
       const { server, client, resource, scope } = pending;
-      const granted = { kind: "oauth" as GrantKind, server, client, resource, scope };
-      return grantOf(granted, await finished(ask, pending, callback), { now, refreshToken: null });
+      const grantFields = { kind: "oauth" as GrantKind, server, client, resource, scope };
+      return makeGrant(grantFields, await finishSignIn(ask, pending, callback), { now, refreshToken: null });
     }),
   fetchToken: ({ url, kind: place, issuer, scope, client }) =>
-    timed(url, async (now) => {
+    withTime(url, async (now) => {
       const { server, resource, scope: challenged } = await discover(ask, { url, kind: place, issuer });
       const kind = "client_credentials" as const;
       return clientToken(ask, { kind, server, client, resource, scope: scope ?? challenged }, now);
     }),
   renew: (grant) =>
-    timed(grant.server.issuer, (now) =>
-      grant.kind === "oauth" ? refreshed(ask, grant, now) : clientToken(ask, grant, now),
+    withTime(grant.server.issuer, (now) =>
+      grant.kind === "oauth" ? refreshGrant(ask, grant, now) : clientToken(ask, grant, now),
     ),
-  revoke: (grant) => asking(grant.server.issuer, () => revoked(ask, grant)),
+  revoke: (grant) => asking(grant.server.issuer, () => revokeGrant(ask, grant)),
 });
 
 /** @param allowHosts hosts that may have a private address, or plain http. */

@@ -49,9 +49,9 @@ export const CANCELLED = "notifications/cancelled";
 
 /**
  * A message of the client beside the call, while the answer to that is still under way: a goodbye, or the answer to a request of
- * the server, such as a ping. Null: it is the call, or leads to it.
+ * the server, such as a ping. Null if it is the call, or leads to it.
  */
-const asideOf = (method: string, body: string | null): "goodbye" | "answer" | null => {
+const classify = (method: string, body: string | null): "goodbye" | "answer" | null => {
   if (method === "DELETE") return "goodbye";
   const message: unknown = body === null ? null : JSON.parse(body);
   if (!isRecord(message)) return null;
@@ -91,7 +91,7 @@ export class Exchange {
       throw this.#failed(new WireFault("redirects to another origin"));
     // The client sends JSON.
     const body = typeof init.body === "string" ? init.body : null;
-    const aside = asideOf(method, body);
+    const aside = classify(method, body);
     const isAside = aside !== null;
     try {
       const signals = [init.signal, aside === "goodbye" ? AbortSignal.timeout(GOODBYE_MS) : null];
@@ -134,7 +134,7 @@ export class Exchange {
     if (body === null || status === 204 || status === 304)
       return new Response(null, { status, statusText, headers });
     const reader = (body as ReadableStream<Uint8Array>).getReader();
-    const bounded = new ReadableStream<Uint8Array>({
+    const boundedBody = new ReadableStream<Uint8Array>({
       pull: async (controller) => {
         try {
           const { done, value } = await reader.read();
@@ -155,7 +155,7 @@ export class Exchange {
       },
       cancel: () => reader.cancel().catch(() => undefined),
     });
-    return new Response(bounded, { status, statusText, headers });
+    return new Response(boundedBody, { status, statusText, headers });
   }
 
   /** If the whole answer has arrived and has no result, none will come. */

@@ -12,7 +12,7 @@ const LAST_UUID_INSTANT = 2 ** 48 - 1;
 const UUID_BYTES = 16;
 
 /** 16 bytes in the text form of a UUID. */
-const hyphenated = (bytes: Buffer): string => {
+const hyphenate = (bytes: Buffer): string => {
   const hex = bytes.toString("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 };
@@ -33,7 +33,7 @@ export const uuidV7 = (atMs: number, random: Uint8Array): string => {
   bytes.writeUIntBE(atMs, 0, 6);
   bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6);
   bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
-  return hyphenated(bytes);
+  return hyphenate(bytes);
 };
 
 /** The instant in a version 7 UUID, ms since the epoch; null for any other. */
@@ -93,5 +93,5 @@ export const derivedUuid = (...texts: readonly string[]): string => {
   const bytes = createHash("sha256").update(JSON.stringify(texts), "utf8").digest().subarray(0, UUID_BYTES);
   bytes.writeUInt8(0x80 | (bytes.readUInt8(6) & 0x0f), 6);
   bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
-  return hyphenated(bytes);
+  return hyphenate(bytes);
 };

@@ -11,12 +11,12 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Pause } from "../ground/pause.ts";
 import { Actors } from "../services/actors.ts";
-import { audited } from "../services/audit.ts";
+import { withAudit } from "../services/audit.ts";
 import { Directory } from "../services/directory.ts";
 import { DUTIES } from "../services/duties.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 import { ProjectPlaces, type ProjectPlace } from "../services/projects/project-places.ts";
-import { told } from "../actors/delivery.ts";
+import { deliver } from "../actors/delivery.ts";
 import { ProjectDeletions } from "../store/ports/projects/project-deletions.ts";
 import type { Project } from "../store/ports/projects/projects.ts";
 
@@ -31,7 +31,7 @@ export const stopDeleted = Effect.gen(function* () {
     ({ id }) =>
       Effect.andThen(
         Effect.logInfo("a session of a deleted project is stopped", { session: id }),
-        told(actors.session(id, { type: "stop.requested" })),
+        deliver(actors.session(id, { type: "stop.requested" })),
       ),
     { concurrency: 8, discard: true },
   );
@@ -41,7 +41,7 @@ export const stopDeleted = Effect.gen(function* () {
 const removeRows = Effect.fnUntraced(function* ({ id, accountId, name }: Project) {
   const { remove } = yield* ProjectDeletions;
   const step = Effect.flatMap(Clock.currentTimeMillis, (now) => remove(id, now)).pipe(
-    audited((removal) =>
+    withAudit((removal) =>
       removal === "removed"
         ? { action: "project.removed", target: id, projectId: id, accountId, changes: { name } }
         : null,
@@ -50,7 +50,7 @@ const removeRows = Effect.fnUntraced(function* ({ id, accountId, name }: Project
   while ((yield* step) === "more") yield* Effect.sleep(BREATH);
 });
 
-const emptied = ({ what, remove }: ProjectPlace, projectId: string) =>
+const emptyPlace = ({ what, remove }: ProjectPlace, projectId: string) =>
   remove(projectId).pipe(
     Effect.as(true),
     Effect.catch(({ message }) =>
@@ -73,17 +73,17 @@ export const removeDue = Effect.gen(function* () {
 
 /** @returns a look that removes files of projects that are gone, and returns these projects (R1, R2) */
 export const makeSweep = Effect.gen(function* () {
-  const swept = new Set<string>();
+  const sweptIds = new Set<string>();
   const places = yield* ProjectPlaces;
   const deletions = yield* ProjectDeletions;
   return Effect.gen(function* () {
-    const gone = yield* deletions.gone;
-    for (const id of gone) {
-      if (swept.has(id)) continue;
-      const done = yield* Effect.forEach(places, (place) => emptied(place, id));
-      if (done.every(Boolean)) swept.add(id);
+    const deletedIds = yield* deletions.gone;
+    for (const id of deletedIds) {
+      if (sweptIds.has(id)) continue;
+      const results = yield* Effect.forEach(places, (place) => emptyPlace(place, id));
+      if (results.every(Boolean)) sweptIds.add(id);
     }
-    return gone;
+    return deletedIds;
   });
 });
 

@@ -21,10 +21,10 @@ export const removeOrphans = Effect.gen(function* () {
   const { unheld } = yield* Sandboxes;
   // Sandboxes are listed first: a sandbox's record is older than the sandbox, so each listed one already has its
   // record.
-  const listed = (yield* answeredInTime("list", provider.list)).map(({ id }) => id);
-  const nameless = listed.filter((id) => parseUuid(id) === null);
-  const named = listed.filter((id) => parseUuid(id) !== null);
-  const orphans = [...nameless, ...(named.length === 0 ? [] : yield* unheld(named))];
+  const ids = (yield* answeredInTime("list", provider.list)).map(({ id }) => id);
+  const nameless = ids.filter((id) => parseUuid(id) === null);
+  const ownIds = ids.filter((id) => parseUuid(id) !== null);
+  const orphans = [...nameless, ...(ownIds.length === 0 ? [] : yield* unheld(ownIds))];
   yield* Effect.forEach(
     orphans,
     (id) =>

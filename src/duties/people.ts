@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { Actors } from "../services/actors.ts";
-import { told } from "../actors/delivery.ts";
+import { deliver } from "../actors/delivery.ts";
 import { forgetLeft } from "../services/connectors/left-credentials.ts";
 import { People } from "../store/ports/people/people.ts";
 import { DUTIES } from "../services/duties.ts";
@@ -17,7 +17,7 @@ export const dismiss = Effect.gen(function* () {
   const actors = yield* Actors;
   for (const { id } of yield* (yield* People).unwantedSessions) {
     yield* Effect.logInfo("a session of a deactivated person is stopped", { session: id });
-    yield* told(actors.session(id, { type: "user.deactivated" }));
+    yield* deliver(actors.session(id, { type: "user.deactivated" }));
   }
   yield* forgetLeft;
 });

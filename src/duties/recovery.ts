@@ -46,9 +46,9 @@ const DOUBT_PAUSE = "250 millis";
 const mendCounters = Effect.gen(function* () {
   const { wrong, mend } = yield* Counters;
   for (const account of yield* wrong) {
-    const mended = yield* mend(account);
-    if (mended !== null)
-      yield* Effect.logWarning("an account's counters were wrong and are corrected", { account, ...mended });
+    const repair = yield* mend(account);
+    if (repair !== null)
+      yield* Effect.logWarning("an account's counters were wrong and are corrected", { account, ...repair });
   }
 });
 
@@ -98,11 +98,11 @@ const LOADED_WITHIN = "1 second";
  * comes after the answers to all earlier queries, so a slow machine loads its sessions slowly and serves requests in
  * between.
  */
-const load = Effect.fnUntraced(function* (kind: ActorKind, unsettled: readonly Unsettled[]) {
+const load = Effect.fnUntraced(function* (kind: ActorKind, rows: readonly Unsettled[]) {
   const actors = yield* Actors;
   const { ping } = yield* StoreHealth;
   yield* Effect.forEach(
-    unsettled,
+    rows,
     (one) =>
       Effect.timeoutOption(actors.load(kind, one), LOADED_WITHIN).pipe(
         Effect.flatMap((isNew) => (Option.getOrElse(isNew, () => true) ? ping : Effect.void)),

@@ -55,7 +55,7 @@ export class Scheduler extends Context.Service<
 >()("platform/duties/Scheduler") {}
 
 /** The project's cron triggers that have due instants: enabled ones of an active project, paused or not. */
-const cronTriggersOf = ({ project, manifest }: KnownProject): readonly CronTriggerDefinition[] =>
+const cronTriggers = ({ project, manifest }: KnownProject): readonly CronTriggerDefinition[] =>
   project.status === "active"
     ? manifest.triggers.filter(
         (trigger): trigger is CronTriggerDefinition => trigger.type === "cron" && trigger.enabled,
@@ -88,16 +88,16 @@ export const schedulerLayer = ({ intervalMs }: SchedulerOptions) =>
       /** A change of the directory in the meantime is applied on its own. */
       const move = Effect.gen(function* () {
         yield* placement.moves;
-        let looked = 0;
-        for (const known of directory.all()) {
-          const { id: projectId } = known.project;
+        let lookCount = 0;
+        for (const knownProject of directory.all()) {
+          const { id: projectId } = knownProject.project;
           schedules.drop(projectId, (id) => !placement.isHere(id));
-          const ids = cronTriggersOf(known).map(({ slug }) => triggerActorId(projectId, slug));
+          const ids = cronTriggers(knownProject).map(({ slug }) => triggerActorId(projectId, slug));
           if (ids.some((id) => placement.isHere(id) && schedules.get(id) === null))
             yield* takeUp.project(projectId);
-          looked += ids.length;
-          if (looked < PLACES_AT_A_TIME) continue;
-          looked = 0;
+          lookCount += ids.length;
+          if (lookCount < PLACES_AT_A_TIME) continue;
+          lookCount = 0;
           yield* Effect.yieldNow;
         }
       });
@@ -127,9 +127,11 @@ const makeTakeUp = Effect.gen(function* () {
   /** Projects whose change is under way, has crashed, or waits for the end of the pause. */
   const left = new Set<string>();
 
-  const takeUp = Effect.fnUntraced(function* (known: KnownProject) {
-    const { project } = known;
-    const definitions = new Map(cronTriggersOf(known).map((definition) => [definition.slug, definition]));
+  const takeUp = Effect.fnUntraced(function* (knownProject: KnownProject) {
+    const { project } = knownProject;
+    const definitions = new Map(
+      cronTriggers(knownProject).map((definition) => [definition.slug, definition]),
+    );
     const cursors = yield* projects.keepCursors({
       projectId: project.id,
       projectVersion: project.version,
@@ -139,26 +141,26 @@ const makeTakeUp = Effect.gen(function* () {
     left.delete(project.id);
     // A newer version is on its way here.
     if (cursors === null) return;
-    const wanted = cursors.flatMap(({ slug, accountedUntil }): [string, Counted][] => {
+    const counts = cursors.flatMap(({ slug, accountedUntil }): [string, Counted][] => {
       const definition = definitions.get(slug);
       const id = triggerActorId(project.id, slug);
       if (definition === undefined || !placement.isHere(id)) return [];
       const due = nextDue(definition, accountedUntil) ?? Infinity;
       return [[id, { due, schedule: scheduleText(definition), from: accountedUntil }]];
     });
-    timers.schedules.keep(project.id, new Map(wanted));
+    timers.schedules.keep(project.id, new Map(counts));
     yield* timers.changed;
   });
   const project = (id: string) =>
     Effect.suspend(() => {
-      const known = directory.known(id);
-      if (known === null) return Effect.void;
+      const knownProject = directory.known(id);
+      if (knownProject === null) return Effect.void;
       left.add(id);
       // The polls after the pause apply it.
       if (pause.isOn) return Effect.void;
       // A project that waits for the database holds no turn meanwhile. A newer version interrupts the wait of an older
       // one.
-      const round = dutyPart("scheduler", turns.withPermit(takeUp(known)));
+      const round = dutyPart("scheduler", turns.withPermit(takeUp(knownProject)));
       return Effect.asVoid(FiberMap.run(underWay, id, round));
     });
   return {

@@ -26,7 +26,7 @@ import { Projects } from "../store/ports/projects/projects.ts";
 import { Conversations } from "../store/ports/sessions/conversations.ts";
 import { Sandboxes, type GivenSecrets, type OutdatedSandbox } from "../store/ports/sessions/sandboxes.ts";
 import type { Secrets } from "../store/ports/projects/secrets.ts";
-import { answeredInTime, linked } from "../services/answered.ts";
+import { answeredInTime, withLink } from "../services/answered.ts";
 import type { Directory } from "../services/directory.ts";
 import type { Keyring } from "../services/keyring.ts";
 import { withheldKeys } from "../services/projects/counted-models.ts";
@@ -53,11 +53,11 @@ export const withoutNames = (
   names: readonly string[],
 ): OpenedSecrets => {
   const isSent = ([name]: readonly [string, unknown]) => !names.includes(name);
-  const kept = Object.entries(former.versions).filter(([name]) => names.includes(name));
+  const remaining = Object.entries(former.versions).filter(([name]) => names.includes(name));
   return {
     given: {
       revision: given.revision,
-      versions: Object.fromEntries([...Object.entries(given.versions).filter(isSent), ...kept]),
+      versions: Object.fromEntries([...Object.entries(given.versions).filter(isSent), ...remaining]),
     },
     values: Object.fromEntries(Object.entries(values).filter(isSent)),
   };
@@ -67,16 +67,16 @@ export const withoutNames = (
  * The changes that bring a sandbox to these secrets. Usually one; several if one body could not hold them. The last one
  * carries the revision.
  */
-export const changesFrom = (former: GivenSecrets, opened: OpenedSecrets): readonly EnvironmentChange[] => {
-  const { given, values } = opened;
-  const gone = Object.keys(former.versions)
+export const changesFrom = (former: GivenSecrets, secrets: OpenedSecrets): readonly EnvironmentChange[] => {
+  const { given, values } = secrets;
+  const removals = Object.keys(former.versions)
     .filter((name) => given.versions[name] === undefined)
     .map((name) => [name, null] as const);
-  const names = new Set(changedNames(former, opened));
-  const changed = Object.entries(values).filter(([name]) => names.has(name));
+  const names = new Set(changedNames(former, secrets));
+  const changes = Object.entries(values).filter(([name]) => names.has(name));
   const parts: Record<string, string | null>[] = [{}];
   let room = CONTROL_BODY_BYTES - BODY_FRAME_BYTES;
-  for (const [name, value] of [...gone, ...changed]) {
+  for (const [name, value] of [...removals, ...changes]) {
     const bytes = Buffer.byteLength(JSON.stringify({ [name]: value }));
     if (bytes > room) {
       parts.push({});
@@ -103,8 +103,8 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
     Effect.gen(function* () {
       const sandboxes = yield* Sandboxes;
       const projects = yield* Projects;
-      const delivered = Latch.makeUnsafe(false);
-      const deliver = yield* makeDelivery(delivered.open);
+      const delivery = Latch.makeUnsafe(false);
+      const deliver = yield* makeDelivery(delivery.open);
       const underWay = yield* FiberMap.make<string>();
       const look = Effect.gen(function* () {
         for (const sandbox of yield* sandboxes.outdated(nodeId)) {
@@ -112,7 +112,7 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
         }
       });
       // Changes that came while a sandbox was being told are looked for afterwards.
-      const signal = Effect.andThen(delivered.close, Effect.raceFirst(projects.changed, delivered.await));
+      const signal = Effect.andThen(delivery.close, Effect.raceFirst(projects.changed, delivery.await));
       yield* runDuty("secrets", { round: look, periodMs: DUTIES.secrets.periodMs, signal });
     }),
   );
@@ -122,7 +122,7 @@ export const secretsLayer = ({ nodeId }: SecretsOptions) =>
  *
  * @param ended is performed after each delivery that did not fail.
  */
-const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>) {
+const makeDelivery = Effect.fnUntraced(function* (end: Effect.Effect<unknown>) {
   const sandboxes = yield* Sandboxes;
   const daemon = yield* DaemonClient;
   const provider = yield* SandboxProvider;
@@ -151,28 +151,30 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
 
   /** The secrets that a sandbox gets now (N3). */
   const sentSecrets = Effect.fnUntraced(function* ({ session, given: former }: OutdatedSandbox) {
-    const opened = yield* openSecrets(session.projectId);
-    const withheld = yield* withheldKeys(session, changedNames(former, opened));
-    yield* tellWithheld(session.id, withheld, opened.given.versions);
-    return withoutNames(former, opened, withheld);
+    const secrets = yield* openSecrets(session.projectId);
+    const withheldNames = yield* withheldKeys(session, changedNames(former, secrets));
+    yield* tellWithheld(session.id, withheldNames, secrets.given.versions);
+    return withoutNames(former, secrets, withheldNames);
   });
 
   const send = Effect.fnUntraced(function* (sandbox: OutdatedSandbox) {
     const { id, session, given: former } = sandbox;
-    const link = yield* linked(provider, id);
-    const opened = yield* Effect.provideContext(sentSecrets(sandbox), services);
+    const link = yield* withLink(provider, id);
+    const secrets = yield* Effect.provideContext(sentSecrets(sandbox), services);
     // The names go first, so that the restarted runtime can reach the hosts that a new key is for.
-    yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(opened.given.versions)));
-    for (const change of changesFrom(former, opened)) {
-      const done = yield* daemon.env(link, yield* sign(id, session.id), change);
+    yield* answeredInTime("setSecretNames", provider.setSecretNames(id, Object.keys(secrets.given.versions)));
+    for (const change of changesFrom(former, secrets)) {
+      const result = yield* daemon.env(link, yield* sign(id, session.id), change);
       const names = Object.keys(change.env);
-      yield* Effect.logInfo("secrets delivered", { ...done, changed: done.changed.length, names });
+      yield* Effect.logInfo("secrets delivered", { ...result, changed: result.changed.length, names });
     }
-    yield* sandboxes.noteSecrets(id, former.revision, opened.given);
+    yield* sandboxes.noteSecrets(id, former.revision, secrets.given);
   });
 
   const isBusy = (id: string) =>
-    Effect.flatMap(linked(provider, id), daemon.health).pipe(Effect.map(({ turn }) => turn.active === true));
+    Effect.flatMap(withLink(provider, id), daemon.health).pipe(
+      Effect.map(({ turn }) => turn.active === true),
+    );
 
   return (sandbox: OutdatedSandbox): Effect.Effect<void> => {
     const { id, session } = sandbox;
@@ -186,7 +188,7 @@ const makeDelivery = Effect.fnUntraced(function* (ended: Effect.Effect<unknown>)
       schedule: Schedule.spaced(TURN_POLL),
       while: (busy) => busy,
     }).pipe(
-      Effect.andThen(ended),
+      Effect.andThen(end),
       Effect.tapError((error) => Effect.logWarning("secrets could not be delivered", { error })),
       Effect.catchTags({
         DaemonUnreachable: () => Effect.void,

@@ -14,8 +14,8 @@ import { Identity } from "../store/ports/people/identity.ts";
 /** One round over the sessions that are kept. */
 const endUnneeded = (sessions: ServerSessions) =>
   Effect.gen(function* () {
-    const ended = yield* endedOwners(sessions.list(), yield* Clock.currentTimeMillis);
-    yield* sessions.end(ended);
+    const owners = yield* endedOwners(sessions.list(), yield* Clock.currentTimeMillis);
+    yield* sessions.end(owners);
   });
 
 /** Begins the duty in the caller's scope. Where no session is ever kept there is no fiber, so that it moves no seed of the simulation. */
@@ -23,14 +23,14 @@ export const watchServerSessions = Effect.gen(function* () {
   const { sessions } = yield* ConnectorServers;
   if (sessions === null) return;
   const identity = yield* Identity;
-  const named = Latch.makeUnsafe(false);
+  const signal = Latch.makeUnsafe(false);
   const hear = (id: string | null) => {
-    if (id === null || sessions.list().some(({ owner }) => owner.sessionId === id)) named.openUnsafe();
+    if (id === null || sessions.list().some(({ owner }) => owner.sessionId === id)) signal.openUnsafe();
   };
   const { periodMs } = DUTIES.server_sessions;
   // An ending that comes during a round is looked at in the next one.
-  const pause = Effect.raceFirst(Effect.sleep(periodMs), named.await);
-  const wait = sessions.any.pipe(Effect.andThen(pause), Effect.andThen(named.close));
+  const pause = Effect.raceFirst(Effect.sleep(periodMs), signal.await);
+  const wait = sessions.any.pipe(Effect.andThen(pause), Effect.andThen(signal.close));
   const first = sessions.any.pipe(Effect.andThen(identity.endings(hear)), Effect.andThen(wait));
   yield* runDuty("server_sessions", { round: endUnneeded(sessions), first, wait });
 });

@@ -29,8 +29,8 @@ import { UNSAVED_MAX_MS } from "../domain/save/order.ts";
 import { Sessions, type RunningSession } from "../store/ports/sessions/sessions.ts";
 import { Activity } from "../services/sessions/activity.ts";
 import { Actors } from "../services/actors.ts";
-import { linked } from "../services/answered.ts";
-import { told } from "../actors/delivery.ts";
+import { withLink } from "../services/answered.ts";
+import { deliver } from "../actors/delivery.ts";
 import { DUTIES } from "../services/duties.ts";
 import { RoomWishes } from "../services/triggers/room-wishes.ts";
 import { runDuty } from "../services/duty.ts";
@@ -42,7 +42,7 @@ export interface SweeperOptions {
   readonly idleTimeoutMs: number;
   /** PLATFORM_MAX_TURN_MS. */
   readonly maxTurnMs: number;
-  /** PLATFORM_MAKE_ROOM_AFTER_MINUTES, in ms. Null: no session makes room. */
+  /** PLATFORM_MAKE_ROOM_AFTER_MINUTES, in ms. Null if no session makes room. */
   readonly makeRoomAfterMs: number | null;
 }
 
@@ -64,7 +64,7 @@ const agentActiveAt = (turn: Turn, now: number, maxTurnMs: number): number => {
   return since === null ? now : Math.min(now, since + maxTurnMs);
 };
 
-/** Z6: whether this try to save a session is the last one. Null: it is not due yet. */
+/** Z6: whether this try to save a session is the last one. Null if it is not due yet. */
 const isLastTry = ({ unsaved, isSurplus }: Pick<RunningSession, "unsaved" | "isSurplus">) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     if (unsaved === null) return false;
@@ -77,7 +77,7 @@ interface Rest {
   readonly since: number;
   /** The agent is in a turn. It may wait for a person. */
   readonly isInTurn: boolean;
-  /** What the agent asks a person. Null: it waits for none. */
+  /** What the agent asks a person. Null if it waits for none. */
   readonly asks: TurnRequest | null;
 }
 
@@ -86,24 +86,24 @@ const makeRests = Effect.fnUntraced(function* ({ maxTurnMs }: Pick<SweeperOption
   const actors = yield* Actors;
   const [provider, daemon] = [yield* SandboxProvider, yield* DaemonClient];
   const conversations = yield* Conversations;
-  /** Z4: since when the agent waits for a person, ms since the epoch. Null: it does not. */
+  /** Z4: since when the agent waits for a person, ms since the epoch. Null if it does not. */
   const waitingSince = Effect.fnUntraced(function* (id: string) {
     // Few agents wait, so this comes before the larger read.
     if ((yield* conversations.states([id])).get(id)?.turn.state !== "requires_action") return null;
-    const known = yield* conversations.page(id, { before: null, limit: 1 });
-    if (known?.conversation.turn.state !== "requires_action") return null;
-    const isAnswered = known.requests.length > 0 && known.requests.every(({ answer }) => answer !== null);
-    return isAnswered ? null : known.conversation.turn.since;
+    const page = yield* conversations.page(id, { before: null, limit: 1 });
+    if (page?.conversation.turn.state !== "requires_action") return null;
+    const isAnswered = page.requests.length > 0 && page.requests.every(({ answer }) => answer !== null);
+    return isAnswered ? null : page.conversation.turn.since;
   });
   return Effect.fnUntraced(function* ({ id, sandboxId, runningAt, ...row }: RunningSession, isLast: boolean) {
     const { turn, typed_at: typed = null } = yield* Effect.flatMap(
-      linked(provider, sandboxId),
+      withLink(provider, sandboxId),
       daemon.health,
     ).pipe(
       Effect.tapErrorTag("DaemonOutdated", () =>
         row.unsaved === null
           ? Effect.void
-          : told(actors.session(id, { type: "daemon.outdated", sandboxId, isLast })),
+          : deliver(actors.session(id, { type: "daemon.outdated", sandboxId, isLast })),
       ),
     );
     const now = yield* Clock.currentTimeMillis;
@@ -122,7 +122,7 @@ const makeRests = Effect.fnUntraced(function* ({ maxTurnMs }: Pick<SweeperOption
 export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
   const { nodeId, idleTimeoutMs, makeRoomAfterMs } = options;
   const [sessions, activity, actors] = [yield* Sessions, yield* Activity, yield* Actors];
-  const restOf = yield* makeRests(options);
+  const restFor = yield* makeRests(options);
   const running = yield* sessions.runningOn(nodeId);
   activity.keep(new Set(running.map(({ id }) => id)));
 
@@ -134,28 +134,30 @@ export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
     if (!(yield* restsFor(id, runningAt, idleTimeoutMs))) return;
     const isLast = yield* isLastTry(session);
     if (isLast === null) return;
-    const { since, isInTurn, asks } = yield* restOf(session, isLast);
+    const { since, isInTurn, asks } = yield* restFor(session, isLast);
     if (!(yield* restsFor(id, since, idleTimeoutMs))) return;
     yield* Effect.logInfo("a session is idle", { session: id, turn: isInTurn });
-    yield* told(actors.session(id, { type: "idle.elapsed", isLast, ...(asks !== null && { asked: asks }) }));
+    yield* deliver(
+      actors.session(id, { type: "idle.elapsed", isLast, ...(asks !== null && { asked: asks }) }),
+    );
   });
 
   /** Those of an account that can make room, the longest at rest first (Z7). */
   const resting = Effect.fnUntraced(function* (accountId: string, ms: number) {
     const may = ({ unsaved, isSaved, ...row }: RunningSession) =>
       row.accountId === accountId && unsaved === null && isSaved;
-    const found = yield* Effect.forEach(
+    const rests = yield* Effect.forEach(
       running.filter(may),
       Effect.fnUntraced(function* (session) {
         const { id, runningAt } = session;
         if (!(yield* restsFor(id, runningAt, ms))) return [];
-        const rest = yield* Effect.option(restOf(session, false));
+        const rest = yield* Effect.option(restFor(session, false));
         if (rest._tag === "None" || rest.value.isInTurn) return [];
         return [{ id, since: Math.max(rest.value.since, activity.last(id)) }];
       }),
       { concurrency: CONCURRENCY },
     );
-    return found.flat().toSorted((one, other) => one.since - other.since);
+    return rests.flat().toSorted((one, other) => one.since - other.since);
   });
   const makeRoom = Effect.fnUntraced(function* (accountId: string, ms: number) {
     for (const { id, since } of yield* resting(accountId, ms)) {
@@ -163,7 +165,7 @@ export const sweep = Effect.fnUntraced(function* (options: SweeperOptions) {
       if (!(yield* sessions.roomWanted).has(accountId)) return;
       if (activity.isOpen(id) || !(yield* restsFor(id, since, ms))) continue;
       yield* Effect.logInfo("a resting session makes room", { session: id });
-      yield* told(actors.session(id, { type: "idle.elapsed", makesRoom: true }));
+      yield* deliver(actors.session(id, { type: "idle.elapsed", makesRoom: true }));
     }
   });
 

@@ -38,18 +38,18 @@ const cannot = (projectId: string) => (error: GitError) =>
   });
 
 const lookOver = (projects: Projects["Service"], underWay: ReadonlySet<string>) =>
-  Effect.fnUntraced(function* (kept: KeptHere) {
-    const listed = yield* kept.unclaimed(AGE_MS);
-    const asked = listed.filter((projectId) => !underWay.has(projectId));
-    if (asked.length === 0) return;
-    const nobodys = new Set(yield* projects.unheld(asked));
-    for (const projectId of asked) {
+  Effect.fnUntraced(function* (store: KeptHere) {
+    const unclaimedIds = yield* store.unclaimed(AGE_MS);
+    const idleIds = unclaimedIds.filter((projectId) => !underWay.has(projectId));
+    if (idleIds.length === 0) return;
+    const nobodys = new Set(yield* projects.unheld(idleIds));
+    for (const projectId of idleIds) {
       const settle = nobodys.has(projectId)
         ? Effect.andThen(
             Effect.logWarning("a repository without a project is removed", { project: projectId }),
-            kept.remove({ projectId }),
+            store.remove({ projectId }),
           )
-        : kept.claim({ projectId });
+        : store.claim({ projectId });
       yield* Effect.catchTag(settle, "GitError", cannot(projectId));
     }
   });
@@ -66,11 +66,13 @@ export const makeCreations = Effect.gen(function* () {
         () =>
           Effect.tap(making, () =>
             // The next look claims repositories that stay marked.
-            Effect.forEach(everywhere, (kept) => Effect.ignore(kept.claim({ projectId })), { discard: true }),
+            Effect.forEach(everywhere, (store) => Effect.ignore(store.claim({ projectId })), {
+              discard: true,
+            }),
           ),
         () => Effect.sync(() => void underWay.delete(projectId)),
       ),
-    look: Effect.forEach(everywhere, (kept) => dutyPart("unclaimed", lookAt(kept)), { discard: true }),
+    look: Effect.forEach(everywhere, (store) => dutyPart("unclaimed", lookAt(store)), { discard: true }),
   });
 });
 

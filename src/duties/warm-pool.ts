@@ -26,7 +26,7 @@ import { Timers } from "../actors/timers.ts";
 import { GitBackend } from "../git/port.ts";
 import { CHECKOUT_PACK_BYTES, DaemonClient } from "../sandbox/daemon.ts";
 import { SandboxError, SandboxProvider } from "../sandbox/port.ts";
-import { answeredInTime, linked } from "../services/answered.ts";
+import { answeredInTime, withLink } from "../services/answered.ts";
 import type { OfferedRuntimes } from "../domain/runtimes/runtimes.ts";
 import { waitsAs } from "../domain/agents/agents.ts";
 import { Runtimes } from "../services/projects/runtimes.ts";
@@ -70,7 +70,7 @@ export interface WarmPoolDutyOptions extends SpecOptions {
   readonly nodeId: string;
 }
 
-const unprepared = (sandbox: string) => (error: { readonly message: string }) =>
+const logUnprepared = (sandbox: string) => (error: { readonly message: string }) =>
   Effect.logInfo("a waiting sandbox has no commit of its project", { sandbox, reason: error.message });
 
 /** @returns the functions that start a waiting sandbox, and that say what the project would start now. */
@@ -96,7 +96,7 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
   });
 
   const answers = (id: string) =>
-    Effect.flatMap(linked(provider, id), daemon.health).pipe(
+    Effect.flatMap(withLink(provider, id), daemon.health).pipe(
       Effect.flatMap(({ runtime }) => (runtime.state === "ready" ? Effect.void : Effect.fail("starting"))),
       Effect.retry(Schedule.spaced(READY_POLL)),
       Effect.orDie,
@@ -110,13 +110,13 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
       const commit = yield* git.resolveBase({ projectId }, project.defaultBranch);
       const pack = yield* git.pack({ projectId }, { commit, maxBytes: CHECKOUT_PACK_BYTES });
       if (pack === null) return;
-      const link = yield* linked(provider, id);
+      const link = yield* withLink(provider, id);
       yield* daemon.prepare(link, yield* sign(id, id), { commit, pack });
     }).pipe(
       Effect.catchTags({
-        GitError: unprepared(id),
-        SandboxError: unprepared(id),
-        DaemonUnreachable: unprepared(id),
+        GitError: logUnprepared(id),
+        SandboxError: logUnprepared(id),
+        DaemonUnreachable: logUnprepared(id),
       }),
     );
 
@@ -126,10 +126,10 @@ const makeStarting = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) 
    */
   const start = Effect.fnUntraced(function* (id: string, projectId: string) {
     const { spec, given } = yield* waitOutOutage(NAME, specNow(id, projectId));
-    const ended = Effect.flatMap(provider.awaitExit(id), ({ message }) =>
+    const exit = Effect.flatMap(provider.awaitExit(id), ({ message }) =>
       Effect.fail(new SandboxError({ operation: "create", message })),
     );
-    const starting = Effect.andThen(provider.create(spec), Effect.raceFirst(answers(id), ended));
+    const starting = Effect.andThen(provider.create(spec), Effect.raceFirst(answers(id), exit));
     yield* places.boot(
       projectId,
       Effect.timeoutOrElse(starting, {
@@ -166,10 +166,10 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
       }),
     );
   /** @param stopped ends what still works on it */
-  const remove = Effect.fnUntraced(function* (id: string, stopped: Effect.Effect<void>) {
+  const remove = Effect.fnUntraced(function* (id: string, stop: Effect.Effect<void>) {
     if (!(yield* warm.remove(id))) return;
     mine.delete(id);
-    yield* stopped;
+    yield* stop;
     yield* destroy(id);
   });
   const drop = (id: string) => remove(id, FiberMap.remove(underWay, id));
@@ -184,7 +184,7 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
     const id = yield* newUuid;
     if (!(yield* warm.add({ id, projectId, nodeId, ...wish, createdAt: now }))) return;
     mine.add(id);
-    const failed = (error: unknown) =>
+    const noteFailure = (error: unknown) =>
       Effect.gen(function* () {
         again.set(projectId, (yield* Clock.currentTimeMillis) + PAUSE_MS);
         yield* Effect.logWarning("a waiting sandbox could not be started", { project: projectId, error });
@@ -192,9 +192,13 @@ const makeKeeping = Effect.fnUntraced(function* (options: WarmPoolDutyOptions) {
         yield* remove(id, Effect.void);
       });
     const starting = start(id, projectId).pipe(
-      Effect.catchTags({ SandboxError: failed, EnvironmentFailed: failed, BrokenAgent: failed }),
+      Effect.catchTags({
+        SandboxError: noteFailure,
+        EnvironmentFailed: noteFailure,
+        BrokenAgent: noteFailure,
+      }),
       // Without this, a sandbox that never gets ready would keep its place.
-      Effect.catchDefect(failed),
+      Effect.catchDefect(noteFailure),
     );
     yield* FiberMap.run(underWay, id, dutyPart(NAME, starting));
   });
@@ -215,9 +219,9 @@ const makeTidying = Effect.fnUntraced(function* (
   const provider = yield* SandboxProvider;
   const directory = yield* Directory;
   const warm = yield* WarmSandboxes;
-  const wanted = (projectId: string): number => {
-    const known = directory.known(projectId);
-    return known?.project.status === "active" ? known.manifest.warm : 0;
+  const wantedCount = (projectId: string): number => {
+    const knownProject = directory.known(projectId);
+    return knownProject?.project.status === "active" ? knownProject.manifest.warm : 0;
   };
 
   const staysFor = Effect.fnUntraced(function* (row: WarmSandbox, place: number, running: Set<string>) {
@@ -225,7 +229,7 @@ const makeTidying = Effect.fnUntraced(function* (
     if (!mine.has(id)) return false;
     if (directory.known(projectId)?.project.status !== "active") return false;
     const isWanted =
-      wantedUntil === null ? place < wanted(projectId) : wantedUntil > (yield* Clock.currentTimeMillis);
+      wantedUntil === null ? place < wantedCount(projectId) : wantedUntil > (yield* Clock.currentTimeMillis);
     if (!isWanted || recipe === null) return isWanted;
     if (!running.has(id)) return false;
     return yield* recipeNow(id, projectId).pipe(
@@ -242,8 +246,8 @@ const makeTidying = Effect.fnUntraced(function* (
     for (const id of yield* warm.abandoned(nodeId, yield* Clock.currentTimeMillis)) yield* destroy(id);
     const rows = yield* warm.unclaimed(nodeId);
     if (rows.length === 0) return rows;
-    const listed = yield* answeredInTime("list", provider.list);
-    const running = new Set(listed.filter(({ state }) => state === "running").map(({ id }) => id));
+    const sandboxes = yield* answeredInTime("list", provider.list);
+    const running = new Set(sandboxes.filter(({ state }) => state === "running").map(({ id }) => id));
     const stay: WarmSandbox[] = [];
     for (const row of rows) {
       const place = stay.filter(
@@ -254,12 +258,12 @@ const makeTidying = Effect.fnUntraced(function* (
     }
     return stay;
   });
-  return { tidy, wanted };
+  return { tidy, wanted: wantedCount };
 });
 
 /** Whether a trigger fires at an instant, and then not again soon, with an agent that a waiting sandbox can have. */
-const firesSeldom = (known: KnownProject, id: string, { at, offered }: DueTimer): boolean => {
-  const { project, triggers, manifest } = known;
+const firesSeldom = (knownProject: KnownProject, id: string, { at, offered }: DueTimer): boolean => {
+  const { project, triggers, manifest } = knownProject;
   const trigger = triggers.get(id.slice(project.id.length + 1));
   if (project.triggersPaused || trigger?.type !== "cron") return false;
   if (!waitsAs(manifest.agents, trigger.agent, offered)) return false;
@@ -280,8 +284,12 @@ const dueProjects = Effect.gen(function* () {
     const projects = new Map<string, number>();
     for (const { id, due } of schedules.soon(now + TRIGGER_LEAD_MS, TIMERS_MAX)) {
       const projectId = triggerProject(id);
-      const known = directory.known(projectId);
-      if (known !== null && !projects.has(projectId) && firesSeldom(known, id, { at: due, offered }))
+      const knownProject = directory.known(projectId);
+      if (
+        knownProject !== null &&
+        !projects.has(projectId) &&
+        firesSeldom(knownProject, id, { at: due, offered })
+      )
         projects.set(projectId, due);
     }
     return projects;

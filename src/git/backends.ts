@@ -26,24 +26,26 @@ const notKept = (kind: RepositoryKind): GitError =>
 /** Selects the backend by the project's kind. An unknown project has no repository. */
 export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositories => {
   const keeper = (kind: RepositoryKind): Effect.Effect<Repositories, GitError> => {
-    const found = kinds[kind];
-    return found === undefined ? Effect.fail(notKept(kind)) : Effect.succeed(found);
+    const repositories = kinds[kind];
+    return repositories === undefined ? Effect.fail(notKept(kind)) : Effect.succeed(repositories);
   };
-  const of = ({ projectId }: Repository): Effect.Effect<Repositories, GitError> =>
-    Effect.flatMap(upstreams.kindOf(projectId), (kind) =>
+  const backendFor = ({ projectId }: Repository): Effect.Effect<Repositories, GitError> =>
+    Effect.flatMap(upstreams.kind(projectId), (kind) =>
       kind === null ? Effect.fail(unknownRepository()) : keeper(kind),
     );
   const at = <A>(
     repository: Repository,
     use: (backend: GitBackend["Service"]) => Effect.Effect<A, GitError>,
-  ): Effect.Effect<A, GitError> => Effect.flatMap(of(repository), ({ backend }) => use(backend));
+  ): Effect.Effect<A, GitError> => Effect.flatMap(backendFor(repository), ({ backend }) => use(backend));
   const backend = GitBackend.of({
     create: (request) =>
-      Effect.flatMap(keeper(request.upstream?.source.kind ?? "hosted"), (kept) =>
-        kept.backend.create(request),
+      Effect.flatMap(keeper(request.upstream?.source.kind ?? "hosted"), (repositories) =>
+        repositories.backend.create(request),
       ),
     checkUpstream: (upstream) =>
-      Effect.flatMap(keeper(upstream.source.kind), (kept) => kept.backend.checkUpstream(upstream)),
+      Effect.flatMap(keeper(upstream.source.kind), (repositories) =>
+        repositories.backend.checkUpstream(upstream),
+      ),
     setDefaultBranch: (repository, branch) =>
       at(repository, (git) => git.setDefaultBranch(repository, branch)),
     remove: (repository) => at(repository, (git) => git.remove(repository)),
@@ -65,8 +67,10 @@ export const byKind = (upstreams: Upstreams["Service"], kinds: Kinds): Repositor
     merge: (repository, request) => at(repository, (git) => git.merge(repository, request)),
   });
   const endpoint: SmartHttp = {
-    advertise: (call) => Effect.flatMap(of(call.repository), (kept) => kept.endpoint.advertise(call)),
-    serve: (call) => Effect.flatMap(of(call.repository), (kept) => kept.endpoint.serve(call)),
+    advertise: (call) =>
+      Effect.flatMap(backendFor(call.repository), (repositories) => repositories.endpoint.advertise(call)),
+    serve: (call) =>
+      Effect.flatMap(backendFor(call.repository), (repositories) => repositories.endpoint.serve(call)),
   };
   return { backend, endpoint };
 };

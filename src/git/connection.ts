@@ -10,12 +10,12 @@ import type { Upstream } from "../domain/repository/repository-credential.ts";
 import type { GitError, Repository } from "./port.ts";
 import type { Upstreams } from "./upstream/upstreams.ts";
 
-/** @param branch the wanted default branch. Null: the one that the server names. */
+/** @param branch the wanted default branch. Null means the one that the server names. */
 export type CheckConnection = (upstream: Upstream, branch: string | null) => Effect.Effect<Connection>;
 
 export interface ConnectionsPort {
   readonly check: CheckConnection;
-  /** With the project's stored credential. Null: no other server has the project's repository. */
+  /** With the project's stored credential. Null if no other server has the project's repository. */
   readonly ofProject: (repository: Repository) => Effect.Effect<Connection | null, GitError>;
 }
 

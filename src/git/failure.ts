@@ -11,8 +11,8 @@ export const gitMessage = (stderr: string, repository: string | null): string =>
   const lines = stderr.split(/[\r\n]/).filter((line) => line.trim() !== ""); // progress ends with a carriage return
   const line =
     lines.findLast((text) => /^(?:fatal|error):/.test(text)) ?? lines.at(-1) ?? "git printed nothing";
-  const hidden = repository === null ? line : line.replaceAll(repository, "the repository");
-  return cutText(storableText(hidden), 500);
+  const text = repository === null ? line : line.replaceAll(repository, "the repository");
+  return cutText(storableText(text), 500);
 };
 
 const FSCK = /^(?:error: )?object ([0-9a-f]{40,64}): ([A-Za-z0-9]+): (.+)$/m;

@@ -2,7 +2,7 @@
 
 import { COMMIT_DOMAIN } from "../domain/repository/commit-author.ts";
 
-const dated = (
+const dateVariables = (
   role: "AUTHOR" | "COMMITTER",
   person: { readonly name: string; readonly email: string },
   at: number,
@@ -16,8 +16,8 @@ export const PLATFORM = { name: "Platform", email: `platform@${COMMIT_DOMAIN}` }
 
 /** @param at the commit's date, ms since the epoch, in UTC. @returns the environment of git's `commit-tree`. */
 export const platformIdentity = (at: number): Readonly<Record<string, string>> => ({
-  ...dated("AUTHOR", PLATFORM, at),
-  ...dated("COMMITTER", PLATFORM, at),
+  ...dateVariables("AUTHOR", PLATFORM, at),
+  ...dateVariables("COMMITTER", PLATFORM, at),
 });
 
 /** A commit that the platform makes for a person. */
@@ -25,6 +25,6 @@ export const authoredIdentity = (
   author: { readonly name: string; readonly email: string },
   at: number,
 ): Readonly<Record<string, string>> => ({
-  ...dated("AUTHOR", author, at),
-  ...dated("COMMITTER", PLATFORM, at),
+  ...dateVariables("AUTHOR", author, at),
+  ...dateVariables("COMMITTER", PLATFORM, at),
 });

@@ -1,40 +1,44 @@
 /** A backend whose operations are measured, by operation and outcome. Repositories are not named. */
 import * as Exit from "effect/Exit";
 import type * as Effect from "effect/Effect";
-import { timed, type MeasuresApi } from "../telemetry/port.ts";
+import { measure, type MeasuresApi } from "../telemetry/port.ts";
 import type { GitBackend, GitError } from "./port.ts";
 
 /** @returns the backend itself while nothing is measured */
-export const measured = (git: GitBackend["Service"], measures: MeasuresApi): GitBackend["Service"] => {
+export const measureGit = (git: GitBackend["Service"], measures: MeasuresApi): GitBackend["Service"] => {
   if (!measures.isOn) return git;
-  const of =
+  const measureCall =
     <Args extends readonly unknown[], A>(
       operation: string,
       run: (...args: Args) => Effect.Effect<A, GitError>,
     ) =>
     (...args: Args): Effect.Effect<A, GitError> =>
-      timed(measures, run(...args), (taken, exit) =>
-        measures.observe("git_seconds", { operation, outcome: Exit.isSuccess(exit) ? "ok" : "error" }, taken),
+      measure(measures, run(...args), (durationSeconds, exit) =>
+        measures.observe(
+          "git_seconds",
+          { operation, outcome: Exit.isSuccess(exit) ? "ok" : "error" },
+          durationSeconds,
+        ),
       );
   return {
-    create: of("create", git.create),
-    checkUpstream: of("check_upstream", git.checkUpstream),
-    setDefaultBranch: of("set_default_branch", git.setDefaultBranch),
-    remove: of("remove", git.remove),
-    resolveBase: of("resolve_base", git.resolveBase),
-    branchTip: of("branch_tip", git.branchTip),
-    removeOldSave: of("remove_old_save", git.removeOldSave),
-    hasChanges: of("has_changes", git.hasChanges),
-    branches: of("branches", git.branches),
-    createBranch: of("create_branch", git.createBranch),
-    commitFile: of("commit_file", git.commitFile),
-    readFile: of("read_file", git.readFile),
-    pack: of("pack", git.pack),
-    objectIds: of("object_ids", git.objectIds),
-    readTree: of("read_tree", git.readTree),
-    paths: of("paths", git.paths),
-    compare: of("compare", git.compare),
-    diff: of("diff", git.diff),
-    merge: of("merge", git.merge),
+    create: measureCall("create", git.create),
+    checkUpstream: measureCall("check_upstream", git.checkUpstream),
+    setDefaultBranch: measureCall("set_default_branch", git.setDefaultBranch),
+    remove: measureCall("remove", git.remove),
+    resolveBase: measureCall("resolve_base", git.resolveBase),
+    branchTip: measureCall("branch_tip", git.branchTip),
+    removeOldSave: measureCall("remove_old_save", git.removeOldSave),
+    hasChanges: measureCall("has_changes", git.hasChanges),
+    branches: measureCall("branches", git.branches),
+    createBranch: measureCall("create_branch", git.createBranch),
+    commitFile: measureCall("commit_file", git.commitFile),
+    readFile: measureCall("read_file", git.readFile),
+    pack: measureCall("pack", git.pack),
+    objectIds: measureCall("object_ids", git.objectIds),
+    readTree: measureCall("read_tree", git.readTree),
+    paths: measureCall("paths", git.paths),
+    compare: measureCall("compare", git.compare),
+    diff: measureCall("diff", git.diff),
+    merge: measureCall("merge", git.merge),
   };
 };

@@ -128,7 +128,7 @@ export interface TreeRequest {
   readonly commit: string;
   /** The directory. `""` and `"."` are the root. */
   readonly path: string;
-  /** Continues behind this path, a page's `next`. Null: begins with the first file. */
+  /** Continues behind this path, a page's `next`. If null, it begins with the first file. */
   readonly after: string | null;
   /** How many bytes the contents of a page may have together. At most 32 MiB: a page must fit a message between nodes. */
   readonly maxBytes: number;
@@ -217,7 +217,7 @@ export class GitBackend extends Context.Service<
      * `refused` if the server keeps it.
      */
     readonly removeOldSave: (repository: Repository, sessionId: string) => Effect.Effect<void, GitError>;
-    /** The branch's tip if it has every change of the head, as after a merge with `squash`. Null: it lacks some. */
+    /** The branch's tip if it has every change of the head, as after a merge with `squash`. Null if it lacks some. */
     readonly hasChanges: (
       repository: Repository,
       request: Pick<MergeRequest, "branch" | "head">,
@@ -246,7 +246,7 @@ export class GitBackend extends Context.Service<
       request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
     ) => Effect.Effect<Uint8Array | null, GitError>;
     /**
-     * The commit with its whole history, as one git pack. Null: it has more than `maxBytes`. `unknown_ref` if there is no
+     * The commit with its whole history, as one git pack. Null if it has more than `maxBytes`. `unknown_ref` if there is no
      * such commit.
      */
     readonly pack: (

@@ -40,7 +40,10 @@ export interface PullRequestsPort {
   /** Closes it if it is open. @returns its state after that. */
   readonly close: (repository: Repository, number: number) => Effect.Effect<PullRequest | null, GitError>;
   /** The tip of the base branch before a merge by the host. */
-  readonly baseOf: (repository: Repository, mergeCommit: string) => Effect.Effect<string | null, GitError>;
+  readonly firstParent: (
+    repository: Repository,
+    mergeCommit: string,
+  ) => Effect.Effect<string | null, GitError>;
 }
 
 const none = Effect.fail(
@@ -55,6 +58,6 @@ export const PullRequests = Context.Reference<PullRequestsPort>("platform/git/Pu
     get: () => none,
     create: () => none,
     close: () => none,
-    baseOf: () => none,
+    firstParent: () => none,
   }),
 });

@@ -121,7 +121,7 @@ const fixedConfig: Readonly<Record<string, string>> = {
   "i18n.logOutputEncoding": "UTF-8",
 };
 
-const environmentOf = (command: GitCommand): Record<string, string> => {
+const commandEnvironment = (command: GitCommand): Record<string, string> => {
   const config = Object.entries({ ...fixedConfig, ...command.config });
   const environment: Record<string, string> = {
     // The only inherited variable: the machine decides where git is installed.
@@ -155,7 +155,7 @@ const environmentOf = (command: GitCommand): Record<string, string> => {
 /** A lower existing limit stays in force. ulimit counts memory in KiB and files in blocks of 512 bytes. */
 const boundedGit = `ulimit -d "$1" 2>/dev/null; ulimit -f "$2" 2>/dev/null; shift 2; exec git "$@"`;
 
-const programOf = ({ args, bounds }: GitCommand): readonly [string, readonly string[]] => {
+const commandProgram = ({ args, bounds }: GitCommand): readonly [string, readonly string[]] => {
   if (bounds === undefined) return ["git", args];
   const { memoryBytes, fileBytes } = bounds;
   const limits = [Math.ceil(memoryBytes / 1024), Math.ceil(fileBytes / 512)].map(String);
@@ -163,11 +163,11 @@ const programOf = ({ args, bounds }: GitCommand): readonly [string, readonly str
 };
 
 const start = (command: GitCommand, descriptors: readonly number[]): Program => {
-  const [program, args] = programOf(command);
+  const [program, args] = commandProgram(command);
   return startProgram({
     program,
     args,
-    env: environmentOf(command),
+    env: commandEnvironment(command),
     cwd: command.repository ?? "/",
     group: command.group ?? "own",
     descriptors,
@@ -188,8 +188,8 @@ const notStarted = (error: unknown): GitError => {
 /** Ends git's children, so that git itself fails as if they had failed, and cleans up. */
 const signalChildren = async (child: Program): Promise<void> => {
   const pid = child.pid();
-  const listed = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
-  for (const id of listed.split(" ").filter(Boolean)) {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  for (const id of children.split(" ").filter(Boolean)) {
     try {
       process.kill(Number(id), "SIGTERM");
     } catch {
@@ -204,27 +204,23 @@ const hangUp = ({ sockets }: Program): void => {
 };
 
 /** Tries one way of ending it after the other until it has ended. */
-const stop = (
-  child: Program,
-  command: GitCommand,
-  ended: Effect.Effect<number | null>,
-): Effect.Effect<void> =>
+const stop = (child: Program, command: GitCommand, end: Effect.Effect<number | null>): Effect.Effect<void> =>
   Effect.gen(function* () {
     if (command.stopBy === "hang-up" && child.isRunning()) {
       hangUp(child);
-      yield* Effect.raceFirst(ended, Effect.sleep(command.hangUpMs ?? hangUpMs));
+      yield* Effect.raceFirst(end, Effect.sleep(command.hangUpMs ?? hangUpMs));
       if (child.isRunning()) {
         yield* Effect.promise(() => signalChildren(child));
-        yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
+        yield* Effect.raceFirst(end, Effect.sleep(killAfter));
       }
     }
     child.signal("SIGTERM");
-    yield* Effect.raceFirst(ended, Effect.sleep(killAfter));
+    yield* Effect.raceFirst(end, Effect.sleep(killAfter));
     child.signal("SIGKILL");
-    yield* ended;
+    yield* end;
   });
 
-const conversed = (command: GitCommand, child: Program): GitProcess => {
+const converse = (command: GitCommand, child: Program): GitProcess => {
   const { sockets } = child;
   // Without a connection of its own, a stream is one that is over.
   const at = (descriptor: number): Duplex => sockets.get(descriptor) ?? new PassThrough().end();
@@ -235,9 +231,9 @@ const conversed = (command: GitCommand, child: Program): GitProcess => {
   if (stderr.closed) fallSilent();
   else stderr.once("close", fallSilent);
   let words = Buffer.alloc(0);
-  let said = 0;
+  let stderrLength = 0;
   stderr.on("data", (chunk: Buffer) => {
-    said += chunk.length;
+    stderrLength += chunk.length;
     words = Buffer.concat([words, chunk]).subarray(-stderrBytes);
   });
   return {
@@ -245,7 +241,7 @@ const conversed = (command: GitCommand, child: Program): GitProcess => {
     stdout,
     channel: at(3),
     stderr: () => words.toString("utf8"),
-    said: () => said,
+    said: () => stderrLength,
     silent: Deferred.await(silent),
     exit: Effect.map(
       Effect.promise(() => child.ended),
@@ -262,11 +258,11 @@ const conversed = (command: GitCommand, child: Program): GitProcess => {
 const converseWith = Effect.fnUntraced(function* (command: GitCommand, descriptors: readonly number[]) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() => start(command, descriptors)),
-    (started) => Effect.sync(started.abandon), // at last, or because the wait for its start was given up
+    (program) => Effect.sync(program.abandon), // at last, or because the wait for its start was given up
   );
   yield* Effect.tryPromise({ try: () => child.started, catch: notStarted });
   return yield* Effect.acquireRelease(
-    Effect.sync(() => conversed(command, child)),
+    Effect.sync(() => converse(command, child)),
     ({ exit }) => stop(child, command, exit),
   );
 });
@@ -312,11 +308,11 @@ const late = ({ args }: GitCommand, how: string): GitError =>
   new GitError({ code: "timeout", message: `git ${args[0] ?? ""} ${how} and was stopped.` });
 
 /** Fails if nothing has moved for a while. */
-const stalled = (request: GitRequest, moved: () => number): Effect.Effect<never, GitError> => {
+const failIfStalled = (request: GitRequest, countBytes: () => number): Effect.Effect<never, GitError> => {
   const { stallMs } = request;
   if (stallMs === undefined) return Effect.never;
   return Effect.gen(function* () {
-    for (let before = -1; before !== moved(); yield* Effect.sleep(stallMs)) before = moved();
+    for (let before = -1; before !== countBytes(); yield* Effect.sleep(stallMs)) before = countBytes();
     return yield* late(request, `made no progress for ${stallMs / 1000} s`);
   });
 };
@@ -332,12 +328,12 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
   if (answer !== undefined)
     listen(git.channel, maxQuestionBytes, (line) => void git.channel.write(`${answer(line)}\n`));
   if (stdin !== undefined) git.stdin.end(stdin);
-  let written = 0;
+  let writtenBytes = 0;
   const end = Effect.gen(function* () {
-    const collected = yield* collect(git.stdout, request.maxOutputBytes ?? maxOutputBytes, (bytes) => {
-      written += bytes;
+    const standardOutput = yield* collect(git.stdout, request.maxOutputBytes ?? maxOutputBytes, (bytes) => {
+      writtenBytes += bytes;
     });
-    return { ...collected, exitCode: collected.truncated ? 0 : yield* git.exit };
+    return { ...standardOutput, exitCode: standardOutput.truncated ? 0 : yield* git.exit };
   });
   const {
     bytes: stdout,
@@ -345,7 +341,7 @@ const runToItsEnd = Effect.fnUntraced(function* (request: GitRequest) {
     exitCode,
   } = yield* Effect.raceFirst(
     end,
-    stalled(request, () => written + git.said()),
+    failIfStalled(request, () => writtenBytes + git.said()),
   );
   // Its last output may still be on its way when it has ended. A descendant that keeps the pipe open is not waited for.
   yield* Effect.raceFirst(git.silent, Effect.sleep(lastWordsFor));
@@ -376,20 +372,20 @@ export const runGit = (request: GitRequest): Effect.Effect<GitOutput, GitError> 
 };
 
 /** @returns the sentence that refuses this output of `git version`. Null if the version is new enough. */
-export const gitVersionFault = (printed: string): string | null => {
-  const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(printed) ?? [];
+export const gitVersionFault = (output: string): string | null => {
+  const [, major, minor] = /^git version (\d+)\.(\d+)/.exec(output) ?? [];
   const [oldestMajor, oldestMinor] = oldestVersion;
   const isNewEnough =
     Number(major) === oldestMajor ? Number(minor) >= oldestMinor : Number(major) > oldestMajor;
   return isNewEnough
     ? null
-    : `git ${oldestVersion.join(".")} or newer is required. This machine has "${printed}".`;
+    : `git ${oldestVersion.join(".")} or newer is required. This machine has "${output}".`;
 };
 
 /** Checks the machine's git: it must be installed and new enough for the service. @returns its version line. */
 export const requireGit: Effect.Effect<string, GitError> = Effect.gen(function* () {
   const { stdout } = yield* runGit({ args: ["version"], repository: null });
-  const printed = stdout.toString("utf8").trim();
-  const fault = gitVersionFault(printed);
-  return fault === null ? printed : yield* new GitError({ code: "git_failed", message: fault });
+  const version = stdout.toString("utf8").trim();
+  const fault = gitVersionFault(version);
+  return fault === null ? version : yield* new GitError({ code: "git_failed", message: fault });
 });

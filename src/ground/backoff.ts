@@ -28,12 +28,12 @@ export const tryAgain = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   options: Effect.Retry.Options<E>,
 ): Effect.Effect<A, E, R> =>
-  Effect.catchCauseIf(effect, Cause.hasFails, (failed) => {
+  Effect.catchCauseIf(effect, Cause.hasFails, (cause) => {
     let isFirst = true;
     const again = Effect.suspend(() => {
       if (!isFirst) return effect;
       isFirst = false;
-      return Effect.failCause(failed);
+      return Effect.failCause(cause);
     });
     return Effect.retry(again, options);
   });

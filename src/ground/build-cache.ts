@@ -53,9 +53,9 @@ const Record = Schema.Struct({
   digest: Schema.String,
   value: Schema.Unknown,
 });
-const recordOf = Schema.decodeUnknownSync(Schema.fromJsonString(Record));
+const decodeRecord = Schema.decodeUnknownSync(Schema.fromJsonString(Record));
 
-const digestOf = async (inputs: readonly string[]): Promise<string> => {
+const inputsDigest = async (inputs: readonly string[]): Promise<string> => {
   const contents = await Promise.all([...inputs, LOCKFILE].map((input) => readFile(input)));
   return digest(contents.map(digest).join());
 };
@@ -73,11 +73,11 @@ const load = async <A>({ file, key, schema }: Recipe<A>): Promise<Made<A> | null
     const end = text.indexOf("\n");
     const body = text.slice(end + 1);
     if (digest(body) !== text.slice(0, end)) return null;
-    const record = recordOf(body);
+    const record = decodeRecord(body);
     const inputs = record.inputs.map((input) => path.resolve(ROOT, input));
     // An absolute name may be one of the clone from which this one was copied.
     if (record.key !== key || record.inputs.some((input) => path.isAbsolute(input))) return null;
-    if (record.digest !== (await digestOf(inputs))) return null;
+    if (record.digest !== (await inputsDigest(inputs))) return null;
     return { value: Schema.decodeUnknownSync(schema)(record.value), inputs };
   } catch {
     return null;
@@ -95,7 +95,7 @@ const save = async <A>(
     const body = JSON.stringify({
       key,
       inputs: inputs.map((input) => path.relative(ROOT, input)),
-      digest: await digestOf(inputs),
+      digest: await inputsDigest(inputs),
       value: Schema.encodeSync(schema)(value),
     });
     await mkdir(path.dirname(file), { recursive: true });
@@ -129,11 +129,11 @@ const madeNow = async <A>({ make }: Recipe<A>): Promise<Made<A>> => {
 
 /** @returns what `make` returns, now or in an earlier start. Rejects with `NotBuilt` (B4), or as `make` does. */
 export const madeOnce = async <A>(recipe: Recipe<A>): Promise<A> => {
-  const kept = await load(recipe);
-  if (kept !== null) return kept.value;
+  const cached = await load(recipe);
+  if (cached !== null) return cached.value;
   // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
   const sinceMs = Date.now();
-  const made = await madeNow(recipe);
-  await save(recipe, made, sinceMs);
-  return made.value;
+  const result = await madeNow(recipe);
+  await save(recipe, result, sinceMs);
+  return result.value;
 };

@@ -6,8 +6,8 @@ const distance = (from: string, to: string): number => {
   for (const [index, letter] of [...from].entries()) {
     const next = [index + 1];
     for (let column = 1; column <= to.length; column += 1) {
-      const replaced = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+      const replaceCost = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1);
+      next.push(Math.min(replaceCost, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
     }
     row = next;
   }

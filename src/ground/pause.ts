@@ -6,7 +6,7 @@ import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 
 export class PauseSwitch {
-  /** Since when, in ms since the epoch. Null: nothing is held back. */
+  /** Since when, in ms since the epoch. Null if nothing is held back. */
   since: number | null = null;
 
   get isOn(): boolean {

@@ -9,17 +9,17 @@ interface PollLimits {
 
 /**
  * Looks at something that gives no signal, again and again, until the look returns more than null or false.
- * @returns what it saw. Null: nothing in time.
+ * @returns what it saw. Null if nothing came in time.
  */
 export const poll = async <Seen>(
   look: () => Seen | Promise<Seen>,
   { everyMs, withinMs }: PollLimits,
 ): Promise<Exclude<Seen, false | null> | null> => {
-  for (let waited = 0; ; waited += everyMs) {
+  for (let waitedMs = 0; ; waitedMs += everyMs) {
     // eslint-disable-next-line no-await-in-loop -- one look after the other
-    const seen = await look();
-    if (seen !== null && seen !== false) return seen as Exclude<Seen, false | null>;
-    if (waited >= withinMs) return null;
+    const result = await look();
+    if (result !== null && result !== false) return result as Exclude<Seen, false | null>;
+    if (waitedMs >= withinMs) return null;
     // eslint-disable-next-line no-await-in-loop -- a pause
     await pause(everyMs);
   }

@@ -11,7 +11,7 @@ export const parseJson = (text: string): unknown => {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
-/** The object of a text in JSON. Null: it has none. */
+/** The object of a text in JSON. */
 export const parseRecord = (text: string): Readonly<Record<string, unknown>> | null => {
   const value = parseJson(text);
   return isRecord(value) ? value : null;

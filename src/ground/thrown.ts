@@ -1,7 +1,6 @@
 /** The message of an error, or any other thrown value as text. */
-export const thrownText = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown);
+export const thrownText = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
 
 /** A thrown value as an error. */
-export const toError = (thrown: unknown): Error =>
-  thrown instanceof Error ? thrown : new Error(String(thrown));
+export const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

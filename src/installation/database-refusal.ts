@@ -14,15 +14,15 @@ export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("Data
 }) {}
 
 /** Host and database of an address, as far as they are known. */
-const placeOf = (url: string): string => {
-  const parsed = URL.parse(url);
-  return parsed === null
+const databasePlace = (url: string): string => {
+  const address = URL.parse(url);
+  return address === null
     ? "not an address"
-    : `${parsed.searchParams.get("host") ?? parsed.host}${parsed.pathname}`;
+    : `${address.searchParams.get("host") ?? address.host}${address.pathname}`;
 };
 
 /** The reason with its remedy, which some errors bring. */
-const remedied = (error: unknown, why: string): string => {
+const withRemedy = (error: unknown, why: string): string => {
   if (isTagged(error, "DatabaseUnfit") || isTagged(error, "MigrationRefused")) return why;
   return /unsupported startup parameter/.test(why)
     ? `${why}. Let DATABASE_URL name the server itself, or let the pooler pass the parameter on.`
@@ -38,7 +38,7 @@ export const databaseRefusal = (
   const why = thrownText(error);
   if (databaseUrl !== null)
     return new DatabaseRefused({
-      message: `The database that DATABASE_URL names (${placeOf(databaseUrl)}) cannot be used: ${remedied(error, why)}`,
+      message: `The database that DATABASE_URL names (${databasePlace(databaseUrl)}) cannot be used: ${withRemedy(error, why)}`,
     });
   const isFull = /ENOSPC|No space left/i.test(why);
   const advice = isFull ? `The disk of ${dataDir} is full. Free some space, then start again.` : "";

@@ -1,7 +1,7 @@
 /** Creates the first records of an empty database, and updates what every start must update before it serves. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { audited } from "../services/audit.ts";
+import { withAudit } from "../services/audit.ts";
 import { newAccessToken, newUuid } from "../services/entropy.ts";
 import type { Config } from "../settings/config.ts";
 import { tokenHash } from "../domain/ids.ts";
@@ -28,7 +28,7 @@ export const bootstrap = Effect.fnUntraced(function* (config: Config) {
   });
   const changes = { tier: config.defaultTier, user_id: ids.userId, token_id: ids.tokenId };
   const row = { action: "account.created", target: ids.accountId, changes } as const;
-  const isNew = yield* first.pipe(audited((isFirst) => (isFirst ? row : null)));
+  const isNew = yield* first.pipe(withAudit((isFirst) => (isFirst ? row : null)));
   yield* identity.applyCaps(config.tierCaps);
   yield* identity.countSignIns(
     neededSignInMs(config.signIn) === null ? null : yield* Clock.currentTimeMillis,

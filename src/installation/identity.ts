@@ -99,7 +99,7 @@ export const keptKeys = (dataDir: string): KeptKeys => ({
   next: keyIn(path.join(dataDir, NEXT)),
 });
 
-const synced = async (file: string): Promise<void> => {
+const syncFile = async (file: string): Promise<void> => {
   await using handle = await open(file, "r");
   await handle.sync();
 };
@@ -111,17 +111,17 @@ export const draftKey = async (dataDir: string): Promise<Uint8Array> => {
   if (earlier !== null) return earlier;
   const draft = `${file}.draft`;
   writeFileSync(draft, `${randomBytes(MASTER_KEY_BYTES).toString("hex")}\n`, { mode: 0o600 });
-  await synced(draft);
+  await syncFile(draft);
   // Atomic: the file is complete or absent.
   await rename(draft, file);
-  await synced(dataDir);
+  await syncFile(dataDir);
   return readKey(readFileSync(file, "utf8").trim(), file);
 };
 
 /** Moves `master-key.next` to `master-key`: the database knows it. */
 export const settleKey = async (dataDir: string): Promise<void> => {
   await rename(path.join(dataDir, NEXT), path.join(dataDir, KEY));
-  await synced(dataDir);
+  await syncFile(dataDir);
 };
 
 /** Removes a new key that the database does not know. */

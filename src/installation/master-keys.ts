@@ -20,23 +20,23 @@ import { Secrets } from "../store/ports/projects/secrets.ts";
 
 type Settings = Pick<Config, "masterKey" | "databaseUrl">;
 
-const refused = (message: string) => new MasterKeyRefused({ message });
+const keyRefused = (message: string) => new MasterKeyRefused({ message });
 
 /** The error, with the setting or file that fixes it. */
 const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: KeptKeys): MasterKeyRefused => {
-  const unchanged = "No secret was changed.";
+  const advice = "No secret was changed.";
   if (masterKey !== null)
-    return refused(
-      `PLATFORM_MASTER_KEY is not the key of this database's secrets. Set the right key. ${unchanged}`,
+    return keyRefused(
+      `PLATFORM_MASTER_KEY is not the key of this database's secrets. Set the right key. ${advice}`,
     );
   const set =
     databaseUrl === null
       ? "If the service used PLATFORM_MASTER_KEY before, set it to the same key"
       : "Set PLATFORM_MASTER_KEY to the key of the other services with this DATABASE_URL";
-  return refused(
+  return keyRefused(
     kept.current === null && kept.next === null
-      ? `The master key of this database's secrets is missing. ${set}, or restore the file ${dataDir}/master-key from a backup. ${unchanged}`
-      : `The key in ${dataDir}/master-key is not the key of this database's secrets. ${set}, or restore the right file. ${unchanged}`,
+      ? `The master key of this database's secrets is missing. ${set}, or restore the file ${dataDir}/master-key from a backup. ${advice}`
+      : `The key in ${dataDir}/master-key is not the key of this database's secrets. ${set}, or restore the right file. ${advice}`,
   );
 };
 
@@ -47,11 +47,11 @@ const attempt = <A>(run: () => Promise<A> | A) =>
  * The key of a database that has none yet. The database records its check value first, then the key takes its place.
  */
 const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings, kept: KeptKeys) {
-  const given = settings.masterKey === null ? null : readKey(settings.masterKey, "PLATFORM_MASTER_KEY");
-  const bytes = given ?? kept.current ?? (yield* attempt(() => draftKey(dataDir)));
+  const settingKey = settings.masterKey === null ? null : readKey(settings.masterKey, "PLATFORM_MASTER_KEY");
+  const bytes = settingKey ?? kept.current ?? (yield* attempt(() => draftKey(dataDir)));
   const key: MasterKey = { version: 1, bytes };
   const check = keyCheckText(key);
-  const isDraft = given === null && kept.current === null;
+  const isDraft = settingKey === null && kept.current === null;
   if ((yield* (yield* Secrets).keyCheck(check)) !== check) {
     // Another service was first, with a key of its own.
     if (isDraft) yield* attempt(() => dropDraft(dataDir));
@@ -68,23 +68,23 @@ const provenKey = Effect.fnUntraced(function* (
   check: string,
 ) {
   const { dataDir, kept } = place;
-  const proved = (bytes: Uint8Array | null) => (bytes === null ? null : keyProvedBy(bytes, check));
+  const proveKey = (bytes: Uint8Array | null) => (bytes === null ? null : keyProvedBy(bytes, check));
   if (settings.masterKey !== null) {
     const text = settings.masterKey;
-    const key = proved(yield* attempt(() => readKey(text, "PLATFORM_MASTER_KEY")));
+    const key = proveKey(yield* attempt(() => readKey(text, "PLATFORM_MASTER_KEY")));
     return key === null ? yield* explain(dataDir, settings, kept) : { key, from: "setting" as const };
   }
-  const current = proved(kept.current);
+  const current = proveKey(kept.current);
   if (current !== null) return { key: current, from: "file" as const };
-  const next = proved(kept.next);
+  const next = proveKey(kept.next);
   return next === null ? yield* explain(dataDir, settings, kept) : { key: next, from: "draft" as const };
 });
 
 /** Fails as `openMasterKeys` would, and changes nothing. */
 export const examineMasterKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
-  const known = yield* (yield* Secrets).masterKey;
+  const record = yield* (yield* Secrets).masterKey;
   const kept = yield* attempt(() => keptKeys(dataDir));
-  if (known !== null) yield* provenKey({ dataDir, kept }, settings, known.check);
+  if (record !== null) yield* provenKey({ dataDir, kept }, settings, record.check);
 });
 
 /**
@@ -93,16 +93,16 @@ export const examineMasterKey = Effect.fnUntraced(function* (dataDir: string, se
  * @throws MasterKeyRefused if the key is missing, invalid or a different one
  */
 export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
-  const known = yield* (yield* Secrets).masterKey;
+  const record = yield* (yield* Secrets).masterKey;
   const kept = yield* attempt(() => keptKeys(dataDir));
-  if (known === null) return yield* firstKey(dataDir, settings, kept);
-  const { key, from } = yield* provenKey({ dataDir, kept }, settings, known.check);
+  if (record === null) return yield* firstKey(dataDir, settings, kept);
+  const { key, from } = yield* provenKey({ dataDir, kept }, settings, record.check);
   // A rotation was killed before the database knew of its key.
   if (from === "file" && kept.next !== null) yield* attempt(() => dropDraft(dataDir));
   if (from === "draft") yield* attempt(() => settleKey(dataDir));
   return {
     current: key,
-    former: known.former === null ? [] : openFormerKeys(key, known.former),
+    former: record.former === null ? [] : openFormerKeys(key, record.former),
   } satisfies MasterKeys;
 });
 
@@ -111,9 +111,9 @@ export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, sett
  * if no node is alive, and a node that starts during a rotation waits here for its end.
  */
 export const confirmMasterKey = Effect.fnUntraced(function* ({ current }: MasterKeys) {
-  const known = yield* (yield* Secrets).masterKey;
-  if (known !== null && keyProvedBy(current.bytes, known.check)?.version === current.version) return;
-  return yield* refused(
+  const record = yield* (yield* Secrets).masterKey;
+  if (record !== null && keyProvedBy(current.bytes, record.check)?.version === current.version) return;
+  return yield* keyRefused(
     "The master key was replaced while the service started. Start it again with the new key.",
   );
 });

@@ -12,13 +12,13 @@ import { bundleCommandLine } from "../cli/bundle.ts";
 /** Files in the data directory. */
 export interface SandboxPrograms {
   readonly daemonBundle: string;
-  /** V8's compiled form of the daemon. Null: it could not be made, and sandboxes start more slowly. */
+  /** V8's compiled form of the daemon. Null if it could not be made, and sandboxes start more slowly. */
   readonly daemonCodeCache: string | null;
   readonly commandLine: string;
 }
 
 /** Bundles a program into `outFile`, unless an earlier start did. @param bundle returns the files that it was made of */
-const bundled = async (
+const bundleProgram = async (
   name: string,
   outFile: string,
   bundle: (outFile: string) => Promise<readonly string[]>,
@@ -36,7 +36,7 @@ const bundled = async (
 };
 
 /** The code cache is Node's own, and differs between its versions. */
-const compiled = async (bundle: string, outFile: string): Promise<void> => {
+const compileBundle = async (bundle: string, outFile: string): Promise<void> => {
   const hash = createHash("sha256")
     .update(await readFile(bundle))
     .digest("hex");
@@ -60,12 +60,12 @@ export const sandboxPrograms = Effect.fnUntraced(function* (
   const commandLine = path.join(dataDir, "platform.cjs");
   yield* Effect.promise(() =>
     Promise.all([
-      bundled("daemon", daemonBundle, async (outFile) => (await bundleDaemon(outFile)).inputs),
-      bundled("command line", commandLine, bundleCommandLine),
+      bundleProgram("daemon", daemonBundle, async (outFile) => (await bundleDaemon(outFile)).inputs),
+      bundleProgram("command line", commandLine, bundleCommandLine),
     ]),
   );
   const codeCache = `${daemonBundle}.cache`;
-  const daemonCodeCache = yield* Effect.tryPromise(() => compiled(daemonBundle, codeCache)).pipe(
+  const daemonCodeCache = yield* Effect.tryPromise(() => compileBundle(daemonBundle, codeCache)).pipe(
     Effect.as(codeCache),
     Effect.catch((error) =>
       Effect.as(

@@ -72,7 +72,7 @@ const waitBackoff = {
   params: ({ context }: Scope) => ({ run: context.run, delayMs: backoffMs(context.failures) }),
 };
 
-const crashed = [
+const crashBranches = [
   { guard: "isOverBudget" as const, target: "failed" as const, actions: "countCrash" as const },
   {
     guard: "isCurrentProcess" as const,
@@ -125,14 +125,14 @@ export const agentRuntimeMachine = setup({
     starting: {
       on: {
         "runtime.answered": { guard: "isCurrentProcess", target: "ready", actions: "noteReady" },
-        "process.exited": crashed,
+        "process.exited": crashBranches,
         "restart.requested": restartRunning,
         "stop.requested": stopRunning,
       },
     },
     ready: {
       on: {
-        "process.exited": crashed,
+        "process.exited": crashBranches,
         "restart.requested": restartRunning,
         "stop.requested": stopRunning,
       },

@@ -88,25 +88,25 @@ interface MergeOrder extends Squashed {
 }
 
 /** Guarded by `isInDoubt`, which a request without noted commits is not. */
-function sidesOf(context: ChangeRequestContext): MergeSides {
+function mergeSides(context: ChangeRequestContext): MergeSides {
   if (context.sides === null) throw new Error("a merge is looked for that was never noted");
   return context.sides;
 }
 
-const squashed = ({ squash }: ChangeRequestContext): Squashed => (squash === true ? { squash } : {});
+const squashOption = ({ squash }: ChangeRequestContext): Squashed => (squash === true ? { squash } : {});
 
 const noteSides = {
   type: "noteSides" as const,
   params: ({ context }: { context: ChangeRequestContext }) => ({
     former: context.sides,
-    ...squashed(context),
+    ...squashOption(context),
   }),
 };
 const lookForMerge = {
   type: "lookForMerge" as const,
   params: ({ context }: { context: ChangeRequestContext }) => ({
-    sides: sidesOf(context),
-    ...squashed(context),
+    sides: mergeSides(context),
+    ...squashOption(context),
   }),
 };
 type SidesNoted = Extract<ChangeRequestEvent, { type: "sides.noted" }>;
@@ -118,7 +118,7 @@ const mergeInGit = {
   }: {
     context: ChangeRequestContext;
     event: SidesNoted;
-  }): MergeOrder => ({ sides, message: context.message, at, ...squashed(context) }),
+  }): MergeOrder => ({ sides, message: context.message, at, ...squashOption(context) }),
 };
 
 const close = [

@@ -29,7 +29,7 @@ const without = (context: ConversationContext): ConversationContext => ({
 
 type Reported = Extract<ConversationEvent, { type: "runtime.reported" }>;
 
-const reported = (former: ConversationContext, event: Reported): ConversationContext => {
+const applyReport = (former: ConversationContext, event: Reported): ConversationContext => {
   if (event.seq < former.seq) return former;
   const context = former.sandboxId === event.sandboxId ? former : without(former);
   if (event.ended < context.ended) return context;
@@ -60,14 +60,14 @@ const SETTLED_KEPT = 20;
 const settledWith = ({ settled }: ConversationContext, id: string): readonly string[] =>
   [...settled, id].slice(-SETTLED_KEPT);
 
-const interrupted = (context: ConversationContext): ConversationContext => ({
+const interrupt = (context: ConversationContext): ConversationContext => ({
   ...context,
   held: context.queue.length > 0,
   stopping: context.sending !== null,
 });
 
 /** The message on its way has arrived, or never will. */
-const handled = (context: ConversationContext, id: string): ConversationContext => ({
+const markHandled = (context: ConversationContext, id: string): ConversationContext => ({
   ...context,
   sending: null,
   settled: settledWith(context, id),
@@ -78,7 +78,7 @@ const handled = (context: ConversationContext, id: string): ConversationContext 
 export const isInTurn = ({ turn, ended }: ConversationContext): boolean => turn > ended;
 
 /** The context after the event, before the next message is taken from the queue. */
-export const noted = (context: ConversationContext, event: ConversationEvent): ConversationContext => {
+export const noteEvent = (context: ConversationContext, event: ConversationEvent): ConversationContext => {
   const { queue } = context;
   switch (event.type) {
     case "message.posted":
@@ -95,7 +95,7 @@ export const noted = (context: ConversationContext, event: ConversationEvent): C
         settled: settledWith(context, event.messageId),
       };
     case "message.accepted":
-      return { ...handled(context, event.messageId), turn: Math.max(context.turn, event.turn) };
+      return { ...markHandled(context, event.messageId), turn: Math.max(context.turn, event.turn) };
     case "message.deferred":
       return {
         ...context,
@@ -105,19 +105,19 @@ export const noted = (context: ConversationContext, event: ConversationEvent): C
         queue: [event.messageId, ...queue],
       };
     case "message.refused":
-      return handled(context, event.messageId);
+      return markHandled(context, event.messageId);
     case "queue.resumed":
       return { ...context, held: false };
     case "interrupt.requested":
-      return interrupted(context);
+      return interrupt(context);
     case "runtime.reported":
-      return reported(context, event);
+      return applyReport(context, event);
     case "runtime.gone":
       return without(context);
     case "answer.given": {
-      const answered = { ...context, answered: [...context.answered, event.requestId] };
-      if (event.begins === undefined || isKnown(context, event.begins.messageId)) return answered;
-      return { ...answered, queue: [event.begins.messageId, ...queue], held: false };
+      const afterAnswer = { ...context, answered: [...context.answered, event.requestId] };
+      if (event.begins === undefined || isKnown(context, event.begins.messageId)) return afterAnswer;
+      return { ...afterAnswer, queue: [event.begins.messageId, ...queue], held: false };
     }
   }
 };
@@ -130,7 +130,7 @@ export interface Given {
 
 /** The state that follows. A message that is next in the queue is still there. */
 export const following = ({ context, event }: Given): ConversationState => {
-  const after = noted(context, event);
+  const after = noteEvent(context, event);
   const maySend = after.sandboxId !== null && !after.held && after.queue.length > 0;
   if (after.sending !== null) return "sending";
   if (after.requests.length > 0 && (isInTurn(after) || !maySend)) return "requires_action";
@@ -152,14 +152,15 @@ export const isCurrent = ({ context, event }: Given): boolean => {
 export const isUnanswered = ({ requests, answered }: ConversationContext, id: string): boolean =>
   requests.includes(id) && !answered.includes(id);
 
-/** The plan that waits for an answer, after this event. Null: none does. */
+/** The plan that waits for an answer, after this event. Null if none does. */
 export const openPlan = (context: ConversationContext): string | null =>
   context.plans.find((id) => isUnanswered(context, id)) ?? null;
 
-/** The request that must be declined because no person attends (machines/conversation.ts M7). Null: none. */
+/** The request that must be declined because no person attends (machines/conversation.ts M7). */
 export const declinable = (context: ConversationContext): string | null =>
   context.attended
     ? null
     : (context.requests.find((id) => isUnanswered(context, id) && !context.plans.includes(id)) ?? null);
 
-export const mustDecline = ({ context, event }: Given): boolean => declinable(noted(context, event)) !== null;
+export const mustDecline = ({ context, event }: Given): boolean =>
+  declinable(noteEvent(context, event)) !== null;

@@ -3,7 +3,7 @@ import type { Author, ItemError } from "../domain/conversation/conversation.ts";
 import type { MessageDraft, RequestAnswer } from "../domain/conversation/steering.ts";
 
 export interface ConversationContext {
-  /** The sandbox whose runtime takes messages. Null: none does now. */
+  /** The sandbox whose runtime takes messages. Null if none does now. */
   readonly sandboxId: string | null;
   /** The number of the newest turn that has begun in that sandbox. */
   readonly turn: number;
@@ -68,7 +68,7 @@ export type ConversationEvent =
       readonly type: "answer.given";
       readonly requestId: string;
       readonly answer: RequestAnswer;
-      /** Null: no person answers. */
+      /** Null if no person answers. */
       readonly by: Author | null;
       /** The message that begins the next turn: with it the agent carries an approved plan out. */
       readonly begins?: { readonly messageId: string; readonly message: MessageDraft };

@@ -28,7 +28,7 @@ import {
   isInTurn,
   isUnanswered,
   mustDecline,
-  noted,
+  noteEvent,
   openPlan,
   START,
 } from "./conversation-context.ts";
@@ -50,7 +50,7 @@ interface AnswerOrder {
   readonly answer: RequestAnswer;
 }
 
-const sandboxOf = ({ sandboxId }: ConversationContext): string => {
+const requireSandbox = ({ sandboxId }: ConversationContext): string => {
   if (sandboxId === null) throw new Error("a command of a conversation without a sandbox");
   return sandboxId;
 };
@@ -58,23 +58,23 @@ const sandboxOf = ({ sandboxId }: ConversationContext): string => {
 /** Parameters are taken after the assignments before them. */
 const sendMessage = {
   type: "sendMessage" as const,
-  params: ({ context }: Given) => ({ sandboxId: sandboxOf(context), messageId: context.sending ?? "" }),
+  params: ({ context }: Given) => ({ sandboxId: requireSandbox(context), messageId: context.sending ?? "" }),
 };
 const interruptTurn = {
   type: "interruptTurn" as const,
   params: ({ context, event }: Given) => ({
-    sandboxId: sandboxOf(context),
+    sandboxId: requireSandbox(context),
     turn: "turn" in event ? event.turn : context.turn,
   }),
 };
 const answerRequest = {
   type: "answerRequest" as const,
   params: ({ context, event }: Given): AnswerOrder => {
-    const sandboxId = sandboxOf(context);
+    const sandboxId = requireSandbox(context);
     if (event.type === "answer.given") return { sandboxId, requestId: event.requestId, answer: event.answer };
     const requestId = context.answered.at(-1) ?? "";
-    const declined = context.plans.includes(requestId) ? "message" : "unattended";
-    return { sandboxId, requestId, answer: { declined } };
+    const reason = context.plans.includes(requestId) ? "message" : "unattended";
+    return { sandboxId, requestId, answer: { declined: reason } };
   },
 };
 
@@ -103,7 +103,7 @@ const onwards = [
   { guard: "rests" as const, target: "idle" as const, actions: "note" as const },
 ];
 const note = { actions: "note" as const };
-const gone = { guard: "isCurrent" as const, target: "idle" as const, actions: "note" as const };
+const toIdle = { guard: "isCurrent" as const, target: "idle" as const, actions: "note" as const };
 const post = { guard: "hasRoom" as const, ...note };
 const cancel = { guard: "isQueued" as const, ...note };
 const resume = { guard: "isHeld" as const, ...note };
@@ -133,12 +133,11 @@ const goneWords = "If the sandbox ends, its turn is over. A message on its way w
 const cancelledWords = "A person can take a waiting message back.";
 const resumedWords = "A person can let the held queue go on.";
 
-const sends = (given: Given): boolean =>
-  isCurrent(given) && following(given) === "sending" && noted(given.context, given.event).sending === null;
-const sendsNew = (given: Given): boolean =>
-  hasRoom(given.context, given.event) && following(given) === "sending";
+const sends = (args: Given): boolean =>
+  isCurrent(args) && following(args) === "sending" && noteEvent(args.context, args.event).sending === null;
+const sendsNew = (args: Given): boolean => hasRoom(args.context, args.event) && following(args) === "sending";
 /** Whether a plan waits for an answer after the event. */
-const meetsPlan = ({ context, event }: Given): boolean => openPlan(noted(context, event)) !== null;
+const meetsPlan = ({ context, event }: Given): boolean => openPlan(noteEvent(context, event)) !== null;
 
 export const conversationMachine = setup({
   types: {
@@ -147,12 +146,12 @@ export const conversationMachine = setup({
     meta: {} as Words<ConversationSnapshot["state"], ConversationEvent, ConversationCommand>,
   },
   guards: {
-    asksNobody: (given) => isCurrent(given) && following(given) === "requires_action" && mustDecline(given),
-    asks: (given) => isCurrent(given) && following(given) === "requires_action",
-    works: (given) => isCurrent(given) && following(given) === "running",
+    asksNobody: (args) => isCurrent(args) && following(args) === "requires_action" && mustDecline(args),
+    asks: (args) => isCurrent(args) && following(args) === "requires_action",
+    works: (args) => isCurrent(args) && following(args) === "running",
     sends,
-    sendsOverPlan: (given) => sends(given) && meetsPlan(given),
-    rests: (given) => isCurrent(given) && following(given) === "idle",
+    sendsOverPlan: (args) => sends(args) && meetsPlan(args),
+    rests: (args) => isCurrent(args) && following(args) === "idle",
     isCurrent,
     startsStopped: ({ context, event }) =>
       isCurrent({ context, event }) && context.stopping && "turn" in event && event.turn > context.ended,
@@ -161,25 +160,24 @@ export const conversationMachine = setup({
       hasRoom(context, event) && event.type === "message.posted" && event.isUrgent,
     isQueued: ({ context, event }) => "messageId" in event && context.queue.includes(event.messageId),
     isHeld: ({ context }) => context.held,
-    isHeldAndSends: (given) => given.context.held && following(given) === "sending",
-    isHeldAndSendsOverPlan: (given) =>
-      given.context.held && following(given) === "sending" && meetsPlan(given),
+    isHeldAndSends: (args) => args.context.held && following(args) === "sending",
+    isHeldAndSendsOverPlan: (args) => args.context.held && following(args) === "sending" && meetsPlan(args),
     sendsNew,
-    sendsNewOverPlan: (given) => sendsNew(given) && meetsPlan(given),
-    hasRoomAndPlanWaits: (given) => hasRoom(given.context, given.event) && meetsPlan(given),
+    sendsNewOverPlan: (args) => sendsNew(args) && meetsPlan(args),
+    hasRoomAndPlanWaits: (args) => hasRoom(args.context, args.event) && meetsPlan(args),
     isInTurn: ({ context }) => isInTurn(context),
     isUnanswered: ({ context, event }) =>
       event.type === "answer.given" && isUnanswered(context, event.requestId),
-    isUnansweredAndSends: (given) =>
-      given.event.type === "answer.given" &&
-      isUnanswered(given.context, given.event.requestId) &&
-      following(given) === "sending",
+    isUnansweredAndSends: (args) =>
+      args.event.type === "answer.given" &&
+      isUnanswered(args.context, args.event.requestId) &&
+      following(args) === "sending",
   },
   actions: {
     sendMessage: (_, _params: { readonly sandboxId: string; readonly messageId: string }) => undefined,
     interruptTurn: (_, _params: { readonly sandboxId: string; readonly turn: number }) => undefined,
     answerRequest: (_, _params: AnswerOrder) => undefined,
-    note: assign(({ context, event }) => noted(context, event)),
+    note: assign(({ context, event }) => noteEvent(context, event)),
     take: assign(({ context: { queue } }) => ({ sending: queue[0] ?? null, queue: queue.slice(1) })),
     decline: assign(({ context }) => ({ answered: [...context.answered, declinable(context) ?? ""] })),
     settlePlan: assign(({ context }) => ({ answered: [...context.answered, openPlan(context) ?? ""] })),
@@ -231,7 +229,7 @@ export const conversationMachine = setup({
         "message.cancelled": cancel,
         "queue.resumed": [{ ...sendNext, guard: "isHeldAndSends" }, resume],
         "runtime.reported": onwards,
-        "runtime.gone": gone,
+        "runtime.gone": toIdle,
       },
     },
     sending: {
@@ -268,7 +266,7 @@ export const conversationMachine = setup({
         "interrupt.requested": note,
         // Another sandbox has taken over (M3), or the report says nothing new.
         "runtime.reported": [...onwards, note],
-        "runtime.gone": gone,
+        "runtime.gone": toIdle,
       },
     },
     running: {
@@ -292,7 +290,7 @@ export const conversationMachine = setup({
         "queue.resumed": resume,
         "interrupt.requested": interrupt,
         "runtime.reported": onwards,
-        "runtime.gone": gone,
+        "runtime.gone": toIdle,
       },
     },
     requires_action: {
@@ -338,7 +336,7 @@ export const conversationMachine = setup({
           { guard: "isUnanswered", actions: ["note", answerRequest] },
         ],
         "runtime.reported": onwards,
-        "runtime.gone": gone,
+        "runtime.gone": toIdle,
       },
     },
   },

@@ -15,7 +15,7 @@ export interface Arrow {
   readonly from: string;
   readonly event: string;
   readonly to: string;
-  /** A guard's name. Null: always. */
+  /** A guard's name. Null means always. */
   readonly guard: string | null;
   /** What the transition orders, by name. */
   readonly commands: readonly string[];
@@ -47,13 +47,13 @@ export const ACTOR_MACHINES = {
 export type MachineName = keyof typeof ACTOR_MACHINES;
 export const MACHINE_NAMES = Object.keys(ACTOR_MACHINES) as readonly MachineName[];
 
-const nameOf = (part: unknown): string | null => {
+const partName = (part: unknown): string | null => {
   if (typeof part === "string") return part;
   return typeof part === "object" && part !== null && "type" in part ? String(part.type) : null;
 };
 
 const guardName = (guard: unknown): string | null =>
-  guard === undefined ? null : (nameOf(guard) ?? "otherwise guarded");
+  guard === undefined ? null : (partName(guard) ?? "otherwise guarded");
 
 /** An `assign` only remembers something. Every other action is a command. */
 const isCommand = (machine: AnyStateMachine, name: string): boolean => {
@@ -61,10 +61,10 @@ const isCommand = (machine: AnyStateMachine, name: string): boolean => {
   return !(typeof action === "function" && "type" in action && action.type === "xstate.assign");
 };
 
-const commandsOf = (machine: AnyStateMachine, actions: readonly unknown[]): readonly string[] =>
-  actions.flatMap((action) => nameOf(action) ?? []).filter((name) => isCommand(machine, name));
+const commandNames = (machine: AnyStateMachine, actions: readonly unknown[]): readonly string[] =>
+  actions.flatMap((action) => partName(action) ?? []).filter((name) => isCommand(machine, name));
 
-const arrowOf = (machine: AnyStateMachine, from: string, transition: AnyTransitionDefinition): Arrow => {
+const toArrow = (machine: AnyStateMachine, from: string, transition: AnyTransitionDefinition): Arrow => {
   const to = transition.target?.[0]?.key ?? from;
   const entry = to === from && !transition.reenter ? [] : (machine.states[to]?.entry ?? []);
   return {
@@ -72,7 +72,7 @@ const arrowOf = (machine: AnyStateMachine, from: string, transition: AnyTransiti
     event: transition.eventType,
     to,
     guard: guardName(transition.guard),
-    commands: commandsOf(machine, [...transition.actions, ...entry]),
+    commands: commandNames(machine, [...transition.actions, ...entry]),
   };
 };
 
@@ -81,7 +81,7 @@ export const machineDefinition = (machine: AnyStateMachine): MachineDefinition =
   initial: String(machine.config.initial),
   states: Object.values(machine.states).map(({ key, type }) => ({ name: key, isFinal: type === "final" })),
   arrows: Object.values(machine.states).flatMap((state) =>
-    [...state.transitions.values()].flat().map((transition) => arrowOf(machine, state.key, transition)),
+    [...state.transitions.values()].flat().map((transition) => toArrow(machine, state.key, transition)),
   ),
 });
 

@@ -114,7 +114,7 @@ const ofConversation = ({ context }: ConversationSnapshot): Trials<ConversationE
 
 const ofChangeRequest = ({ context }: ChangeRequestSnapshot): Trials<ChangeRequestEvent> => {
   const merge = { sides: context.sides ?? SOME_SIDES, commit: "" };
-  const refused = { refusal: { because: "no_changes" }, isSure: true } as const;
+  const refusal = { refusal: { because: "no_changes" }, isSure: true } as const;
   return {
     "merge.requested": [{ by: null, message: null }],
     "close.requested": NOTHING,
@@ -122,7 +122,7 @@ const ofChangeRequest = ({ context }: ChangeRequestSnapshot): Trials<ChangeReque
     "sides.noted": context.sides === null ? [{ sides: SOME_SIDES, at: 0 }] : [],
     "merged.in_git": [merge],
     "merge.missed": NOTHING,
-    "merge.refused": [refused],
+    "merge.refused": [refusal],
     "manifest.read": NOTHING,
     "manifest.failed": NOTHING,
     "pull.merged": [merge],
@@ -150,19 +150,19 @@ interface Tried {
 }
 
 /** The types of a machine and of its trials belong together, and are not needed beyond this point. */
-const tried = <S extends AnySnapshot, Event extends Named>(
+const tryEvent = <S extends AnySnapshot, Event extends Named>(
   machine: Pick<PureMachine<S, Event, Named, never>, "step">,
   trials: (snapshot: S) => Trials<Event>,
 ): Tried => ({ step: machine.step, trials }) as unknown as Tried;
 
 const TRIED: Readonly<Record<MachineName, Tried>> = {
-  session: tried(session, ofSession),
-  sandbox: tried(sandbox, ofSandbox),
-  trigger: tried(trigger, ofTrigger),
-  account: tried(account, ofAccount),
-  conversation: tried(conversation, ofConversation),
-  "change-request": tried(changeRequest, ofChangeRequest),
-  "environment-build": tried(environmentBuild, ofEnvironmentBuild),
+  session: tryEvent(session, ofSession),
+  sandbox: tryEvent(sandbox, ofSandbox),
+  trigger: tryEvent(trigger, ofTrigger),
+  account: tryEvent(account, ofAccount),
+  conversation: tryEvent(conversation, ofConversation),
+  "change-request": tryEvent(changeRequest, ofChangeRequest),
+  "environment-build": tryEvent(environmentBuild, ofEnvironmentBuild),
 };
 
 /** A step that can follow. */
@@ -174,7 +174,7 @@ export interface NextStep extends Possible {
 /** The steps that can follow, without those that change and order nothing. Moves to other states come first. */
 export const possibleSteps = (name: MachineName, snapshot: AnySnapshot): readonly NextStep[] => {
   const { step, trials } = TRIED[name];
-  const found = Object.entries(trials(snapshot)).flatMap(([type, given]) =>
+  const nextSteps = Object.entries(trials(snapshot)).flatMap(([type, given]) =>
     given.flatMap((fields): readonly NextStep[] => {
       const { accepted, snapshot: after, commands } = step(snapshot, { ...fields, type });
       const changes = commands.length > 0 || !isSame(snapshot, after);
@@ -184,7 +184,7 @@ export const possibleSteps = (name: MachineName, snapshot: AnySnapshot): readonl
       ];
     }),
   );
-  const distinct = new Map(found.map((one) => [`${one.event} ${one.to}`, one]));
+  const distinct = new Map(nextSteps.map((one) => [`${one.event} ${one.to}`, one]));
   const isMove = ({ from, to }: NextStep) => Number(from !== to);
   return [...distinct.values()].toSorted((a, b) => isMove(b) - isMove(a));
 };

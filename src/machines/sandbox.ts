@@ -69,7 +69,7 @@ const report = (type: FailureReport) => ({
   params: ({ event }: { event: Extract<SandboxEvent, { failure: Failure }> }) => ({ failure: event.failure }),
 });
 
-const ended = (error: string | null) => ({
+const reportEnd = (error: string | null) => ({
   type: "reportEnded" as const,
   params: ({ event }: { event: SandboxEvent }) => ({
     saved: event.type === "work.saved" ? event.saved : null,
@@ -78,29 +78,29 @@ const ended = (error: string | null) => ({
 });
 const LOST = "the sandbox was lost before its work was saved";
 
-const orderOf = (event: SandboxEvent): SaveOrder =>
+const saveOrder = (event: SandboxEvent): SaveOrder =>
   event.type === "stop.requested" || event.type === "archive.requested" ? (event.save ?? "try") : "try";
 
 /** B6. */
-const numberOf = (event: SandboxEvent): number | undefined => ("end" in event ? event.end : undefined);
+const endNumber = (event: SandboxEvent): number | undefined => ("end" in event ? event.end : undefined);
 const isTakenBack = ({ takenBack }: SandboxContext, event: SandboxEvent): boolean => {
-  const end = numberOf(event);
+  const end = endNumber(event);
   return takenBack !== undefined && end !== undefined && end <= takenBack;
 };
-const noted = (event: SandboxEvent): Pick<SandboxContext, "end"> => {
-  const end = numberOf(event);
+const noteEnd = (event: SandboxEvent): Pick<SandboxContext, "end"> => {
+  const end = endNumber(event);
   return end === undefined ? {} : { end };
 };
 
 /** A request to end. */
-const requested = (as: "stopped" | "archived") => [
+const endBranches = (as: "stopped" | "archived") => [
   {
     guard: "isSkip" as const,
     target: as,
     actions: [
       as === "stopped" ? ("stopSoon" as const) : ("archiveSoon" as const),
       "destroySandbox" as const,
-      ended(SKIPPED),
+      reportEnd(SKIPPED),
     ],
   },
   {
@@ -109,13 +109,13 @@ const requested = (as: "stopped" | "archived") => [
       as === "stopped" ? ("stopSoon" as const) : ("archiveSoon" as const),
       {
         type: "saveWork" as const,
-        params: ({ event }: { event: SandboxEvent }) => ({ order: orderOf(event) }),
+        params: ({ event }: { event: SandboxEvent }) => ({ order: saveOrder(event) }),
       },
     ],
   },
 ];
 
-const kept = {
+const reportKept = {
   type: "reportKept" as const,
   params: ({ context, event }: { context: SandboxContext; event: SandboxEvent }) => ({
     saved: event.type === "work.saved" ? event.saved : null,
@@ -124,12 +124,12 @@ const kept = {
 };
 
 /** The end that was requested (B4). */
-const asAsked = (told: ReturnType<typeof ended>) => [
-  { guard: "isStopping" as const, target: "stopped" as const, actions: ["destroySandbox" as const, told] },
+const asAsked = (action: ReturnType<typeof reportEnd>) => [
+  { guard: "isStopping" as const, target: "stopped" as const, actions: ["destroySandbox" as const, action] },
   {
     guard: "isArchiving" as const,
     target: "archived" as const,
-    actions: ["destroySandbox" as const, told],
+    actions: ["destroySandbox" as const, action],
   },
 ];
 
@@ -140,10 +140,10 @@ export const sandboxMachine = setup({
     meta: {} as Words<SandboxSnapshot["state"], SandboxEvent, SandboxCommand>,
   },
   guards: {
-    isSkip: ({ context, event }) => orderOf(event) === "skip" && !isTakenBack(context, event),
+    isSkip: ({ context, event }) => saveOrder(event) === "skip" && !isTakenBack(context, event),
     isUrgent: ({ context, event }) =>
       !isTakenBack(context, event) &&
-      (context.ending === null || isMoreUrgent(orderOf(event), context.save ?? "try")),
+      (context.ending === null || isMoreUrgent(saveOrder(event), context.save ?? "try")),
     isPausing: ({ context }) => context.ending !== null && context.save === "pause",
     isDemanded: ({ context }) => context.ending !== null && isRequired(context.save ?? "try"),
     isKept: ({ context, event }) =>
@@ -161,13 +161,13 @@ export const sandboxMachine = setup({
     reportKept: (_, _params: { readonly saved: Saved | null; readonly order: SaveOrder }) => undefined,
     stopSoon: assign(({ context, event }) => ({
       ending: context.ending ?? "stopped",
-      save: orderOf(event),
-      ...noted(event),
+      save: saveOrder(event),
+      ...noteEnd(event),
     })),
     archiveSoon: assign(({ context, event }) => ({
       ending: context.ending ?? "archived",
-      save: orderOf(event),
-      ...noted(event),
+      save: saveOrder(event),
+      ...noteEnd(event),
     })),
     stay: assign(({ context: { end } }) => ({
       ending: null,
@@ -253,13 +253,13 @@ export const sandboxMachine = setup({
       on: {
         "sandbox.lost": [
           { guard: "isDemanded", target: "error", actions: ["destroySandbox", report("reportLost")] },
-          ...asAsked(ended(LOST)),
+          ...asAsked(reportEnd(LOST)),
           { target: "error", actions: ["destroySandbox", report("reportLost")] },
         ],
-        "stop.requested": requested("stopped"),
-        "archive.requested": requested("archived"),
-        "end.recalled": { guard: "isPausing", actions: [kept, "stay", "putOffSave"] },
-        "work.saved": [{ guard: "isKept", actions: [kept, "stay"] }, ...asAsked(ended(null))],
+        "stop.requested": endBranches("stopped"),
+        "archive.requested": endBranches("archived"),
+        "end.recalled": { guard: "isPausing", actions: [reportKept, "stay", "putOffSave"] },
+        "work.saved": [{ guard: "isKept", actions: [reportKept, "stay"] }, ...asAsked(reportEnd(null))],
       },
     },
     stopped: { description: "The sandbox was stopped and removed.", type: "final" },

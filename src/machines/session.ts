@@ -56,7 +56,7 @@ const nextEnd = ({ context }: { context: SessionContext }): number => (context.e
  * Every transition that tears down is guarded by `hasSandbox` or leaves `running`, and S2 enters `running` with a
  * sandbox.
  */
-function sandboxOf(context: SessionContext): string {
+function requireSandbox(context: SessionContext): string {
   if (context.sandboxId === null) throw new Error("the session has no sandbox to tear down");
   return context.sandboxId;
 }
@@ -64,7 +64,7 @@ function sandboxOf(context: SessionContext): string {
 const tearDown = (as: TearDown["as"], hasEnded = false) => ({
   type: "tearDownSandbox" as const,
   params: ({ context, event }: { context: SessionContext; event: SessionEvent }): TearDown => ({
-    sandboxId: sandboxOf(context),
+    sandboxId: requireSandbox(context),
     as,
     save: orderBy(event, hasEnded),
     ...(context.ends !== undefined && { end: context.ends }),
@@ -75,7 +75,7 @@ const tearDownBoot = tearDown("stopped", true);
 
 const recallEnd = {
   type: "recallEnd" as const,
-  params: ({ context }: { context: SessionContext }) => ({ sandboxId: sandboxOf(context) }),
+  params: ({ context }: { context: SessionContext }) => ({ sandboxId: requireSandbox(context) }),
 };
 
 const provision = {

@@ -35,7 +35,7 @@ interface XStateAction {
 }
 
 /** Commands are xstate's custom actions: their name and params form one plain object. */
-function commandsOf(actions: readonly XStateAction[]): readonly Named[] {
+function toCommands(actions: readonly XStateAction[]): readonly Named[] {
   return actions.map(({ type, params }) => Object.assign({ type }, params));
 }
 
@@ -56,13 +56,13 @@ export function pureMachine<
     name: machine.id,
     start: (input) => {
       const [snapshot, actions] = initialTransition(machine, input);
-      return { snapshot: plain(snapshot), commands: commandsOf(actions) as Command[], accepted: true };
+      return { snapshot: plain(snapshot), commands: toCommands(actions) as Command[], accepted: true };
     },
     step: (before, event) => {
-      const restored = machine.resolveState({ value: before.state, context: before.context });
-      if (!restored.can(event)) return { snapshot: before, commands: [], accepted: false };
-      const [snapshot, actions] = transition(machine, restored, event);
-      return { snapshot: plain(snapshot), commands: commandsOf(actions) as Command[], accepted: true };
+      const xstateSnapshot = machine.resolveState({ value: before.state, context: before.context });
+      if (!xstateSnapshot.can(event)) return { snapshot: before, commands: [], accepted: false };
+      const [snapshot, actions] = transition(machine, xstateSnapshot, event);
+      return { snapshot: plain(snapshot), commands: toCommands(actions) as Command[], accepted: true };
     },
   };
 }

@@ -2,7 +2,7 @@
 import { isRecord } from "../ground/record.ts";
 import { cutText, storableText } from "../domain/text.ts";
 import type { Named, Snapshot } from "./step.ts";
-import { counted } from "../domain/counted.ts";
+import { quantity } from "../domain/counted.ts";
 
 /** The longest detail, and the longest error of a command, in characters. */
 export const DETAIL_MAX = 500;
@@ -10,7 +10,7 @@ export const DETAIL_MAX = 500;
 export interface NewTransition {
   readonly at: number;
   readonly event: string;
-  /** Null: the actor began. */
+  /** Null if the actor began. */
   readonly from: string | null;
   readonly to: string;
   /** Of the event, in words. */
@@ -21,19 +21,19 @@ export interface NewTransition {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const fieldsOf = (value: unknown): Fields | null => (isRecord(value) ? value : null);
+const asFields = (value: unknown): Fields | null => (isRecord(value) ? value : null);
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 
 /** A failure, or the error of a message: a code and a sentence. Their messages are made for people (domain/session/failure.ts). */
 const problem = (value: unknown): string | null => {
-  const fields = fieldsOf(value);
+  const fields = asFields(value);
   const message = text(fields?.["message"]);
   return message === null ? null : `${text(fields?.["code"]) ?? "error"}: ${message}`;
 };
 
 const savedWork = (value: unknown): string | null => {
-  const fields = fieldsOf(value);
+  const fields = asFields(value);
   if (fields === null) return null;
   const [error, wip, state] = [text(fields["error"]), text(fields["wip"]), text(fields["state"])];
   const isSome = state === "partial" || state === "failed";
@@ -44,7 +44,7 @@ const savedWork = (value: unknown): string | null => {
 };
 
 const refusedMerge = (value: unknown): string | null => {
-  const fields = fieldsOf(value);
+  const fields = asFields(value);
   if (fields === null) return null;
   if (fields["because"] === "git") return problem(fields);
   if (fields["because"] !== "conflict") return "the branch has no changes";
@@ -55,7 +55,7 @@ const refusedMerge = (value: unknown): string | null => {
 };
 
 const nextInstant = (value: unknown): string | null => {
-  const due = fieldsOf(value)?.["due"];
+  const due = asFields(value)?.["due"];
   // oxlint-disable-next-line no-restricted-globals -- the instant came with the event
   return typeof due === "number" ? `the next instant is ${new Date(due).toISOString()}` : null;
 };
@@ -63,8 +63,8 @@ const nextInstant = (value: unknown): string | null => {
 const report = (event: Fields): string | null => {
   const { ended, isWorking, requests } = event;
   if (typeof ended !== "number" || !Array.isArray(requests)) return null;
-  const asks = requests.length === 0 ? "" : `, ${counted(requests.length, "open request")}`;
-  return `${counted(ended, "turn has", "turns have")} ended${isWorking === true ? ", one runs" : ""}${asks}`;
+  const asks = requests.length === 0 ? "" : `, ${quantity(requests.length, "open request")}`;
+  return `${quantity(ended, "turn has", "turns have")} ended${isWorking === true ? ", one runs" : ""}${asks}`;
 };
 
 /** How a stop saves (domain/save/order.ts). */
@@ -90,13 +90,13 @@ const PARTS: readonly ((event: Fields) => string | null)[] = [
   report,
 ];
 
-export const bounded = (value: string): string => cutText(storableText(value), DETAIL_MAX);
+export const boundDetail = (value: string): string => cutText(storableText(value), DETAIL_MAX);
 
-/** What an event says for people. Null: nothing that its name does not say. */
+/** What an event says for people. Null means nothing that its name does not say. */
 export const eventDetail = (event: Named): string | null => {
   const fields: Fields = { ...event };
   const parts = PARTS.flatMap((part) => part(fields) ?? []);
-  return parts.length === 0 ? null : bounded(parts.join("; "));
+  return parts.length === 0 ? null : boundDetail(parts.join("; "));
 };
 
 interface Step {
@@ -110,7 +110,7 @@ interface Step {
 /** Contexts are plain JSON. Equal ones in another order of fields count as different, which costs a row. */
 export const isSame = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** The row of a step. Null: the step changed nothing and ordered nothing. */
+/** The row of a step. Null if the step changed nothing and ordered nothing. */
 export const transitionRow = ({ event, before, after, commands, now }: Step): NewTransition | null => {
   const isMove = before.state !== after.state;
   if (!isMove && commands.length === 0 && isSame(before.context, after.context)) return null;
@@ -143,6 +143,6 @@ export const firstTransition = (
   event: CREATED,
   from: null,
   to: snapshot.state,
-  detail: detail === null ? null : bounded(detail),
+  detail: detail === null ? null : boundDetail(detail),
   commands: commands.map(({ type }) => type),
 });

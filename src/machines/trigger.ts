@@ -29,7 +29,7 @@ export type TriggerSnapshot = Snapshot<"waiting" | "armed" | "firing", TriggerCo
 export type TriggerEvent =
   /** It is time to look. */
   | { readonly type: "timer.elapsed" }
-  /** The due instants have their rows. Null: no instant lies ahead, or this node does not know the trigger yet. */
+  /** The due instants have their rows. Null if no instant lies ahead, or this node does not know the trigger yet. */
   | { readonly type: "due.accounted"; readonly next: NextInstant | null }
   /** The look was given up. Its timer is not armed again, so the scheduler's poll asks for another look. */
   | { readonly type: "look.failed" };

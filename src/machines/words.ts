@@ -30,7 +30,7 @@ export interface Possible {
   readonly to: string;
 }
 
-/** What would happen. Null: there is no sentence for this step. */
+/** What would happen. Null if there is no sentence for this step. */
 export const nextWords = (machine: MachineName, { from, event, to }: Possible): string | null => {
   const words = wordsAt(stateAt(machine, from)).next?.[event];
   return typeof words === "object" ? (words[to] ?? null) : (words ?? null);

@@ -28,7 +28,7 @@ const Outcome = Schema.Union([
   }),
   Schema.Struct({ type: Schema.Literal("build.failed"), failure: BuildFailure }),
 ]);
-/** Null: the build is under way. */
+/** Null if the build is under way. */
 const decodeOutcome = Schema.decodeUnknownEffect(Schema.NullOr(Outcome));
 
 /** The node does not exist any more, or does not know the build. */
@@ -42,9 +42,9 @@ const make = Effect.gen(function* () {
   const { nodes: keys } = yield* Keyring;
   const call = nodeCaller({ self: map.self, keys });
 
-  /** One question, which may take a while. Null: not yet. */
+  /** One question, which may take a while. Null until then. */
   const look = Effect.fnUntraced(function* ({ id, nodeId }: EnvironmentBuild) {
-    const place = map.placeOf(nodeId);
+    const place = map.place(nodeId);
     if (place.is === "dead") return LOST;
     if (place.is !== "there") return yield* Effect.fail("unknown" as const);
     const answer = yield* call(place, { operation: "environment.run", given: id }, OUTCOME_TIMEOUT_MS);
@@ -61,7 +61,7 @@ const make = Effect.gen(function* () {
       ),
     // Without its last caller, the build ends (services/environments/building.ts U3). This ends it sooner.
     end: ({ id, nodeId }) => {
-      const place = map.placeOf(nodeId);
+      const place = map.place(nodeId);
       if (place.is !== "there") return Effect.void;
       return Effect.ignore(call(place, { operation: "environment.end", given: id }, END_TIMEOUT_MS));
     },

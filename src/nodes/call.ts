@@ -61,7 +61,7 @@ const agent = new Agent({ keepAlive: true, timeout: 1000, scheduling: "lifo" });
 const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreachable> =>
   Effect.callback<Buffer, NodeUnreachable>((resume) => {
     const fail = (why: string, status?: number) => resume(Effect.fail(unreachable(why, status)));
-    const asked = request(
+    const outgoing = request(
       url,
       { method: "POST", agent, headers: { ...headers, "content-length": body.length } },
       (answer) => {
@@ -69,7 +69,7 @@ const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreac
         let size = 0;
         answer.on("data", (chunk: Buffer) => {
           size += chunk.length;
-          if (size > MESSAGE_LIMIT_BYTES) asked.destroy(new Error("its answer is too long"));
+          if (size > MESSAGE_LIMIT_BYTES) outgoing.destroy(new Error("its answer is too long"));
           else chunks.push(chunk);
         });
         answer.on("end", () =>
@@ -80,9 +80,9 @@ const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreac
         answer.on("error", ({ message }) => fail(message));
       },
     );
-    asked.on("error", ({ message }) => fail(message));
-    asked.end(body);
-    return Effect.sync(() => asked.destroy());
+    outgoing.on("error", ({ message }) => fail(message));
+    outgoing.end(body);
+    return Effect.sync(() => outgoing.destroy());
   });
 
 export interface CallerOptions {
@@ -103,19 +103,19 @@ export const nodeCaller =
   (to, question, timeoutMs) =>
     Effect.gen(function* () {
       const at = yield* Clock.currentTimeMillis;
-      const asked = { to: to.nodeId, method: "POST", target: CALL_PATH };
-      const credential = signNodeRequest(asked, { from: self, at }, keys);
+      const signedRequest = { to: to.nodeId, method: "POST", target: CALL_PATH };
+      const credential = signNodeRequest(signedRequest, { from: self, at }, keys);
       const body = sealNodeMessage(
         JSON.stringify(question),
         { envelope: { credential, way: "question" }, iv: randomBytes(SEAL_IV_BYTES) },
         keys,
       );
-      const sealed = yield* send({
+      const sealedAnswer = yield* send({
         url: new URL(CALL_PATH, to.url),
         headers: { [NODE_HEADER]: credential, "content-type": "application/octet-stream" },
         body,
       });
-      const text = openNodeMessage(sealed, { credential, way: "answer" }, keys);
+      const text = openNodeMessage(sealedAnswer, { credential, way: "answer" }, keys);
       if (text === null) return yield* unreachable("the answer does not come from a node of this database");
       return yield* Effect.mapError(decodeAnswer(text), () => unreachable("its answer is malformed"));
     }).pipe(

@@ -50,17 +50,17 @@ import { encodePage } from "./tree-page.ts";
 const NODES = "/v1/nodes/";
 const SANDBOX = new RegExp(`^${SANDBOX_PATH}/([0-9a-f-]{36})/(client|service)(/.*)$`, "s");
 
-type Operation = (given: never) => Effect.Effect<unknown, SandboxError | GitError>;
+type Operation = (args: never) => Effect.Effect<unknown, SandboxError | GitError>;
 
 const notCreated = (message: string, passes = false) =>
   Effect.fail(
     new SandboxError({ operation: "create", message, ...(passes ? { node: "away" as const } : {}) }),
   );
-const nothing = <E>(done: Effect.Effect<void, E>) => Effect.as(done, null);
+const nothing = <E>(effect: Effect.Effect<void, E>) => Effect.as(effect, null);
 const on =
-  <Given extends readonly unknown[], A>(operation: (...given: Given) => Effect.Effect<A, GitError>) =>
-  (given: Given) =>
-    operation(...given);
+  <Given extends readonly unknown[], A>(operation: (...args: Given) => Effect.Effect<A, GitError>) =>
+  (args: Given) =>
+    operation(...args);
 
 const savesOperations = (saves: LocalSaves["Service"]) => ({
   "saves.check": on(saves.check),
@@ -88,13 +88,12 @@ const gitOperations = (repositories: GitBackend["Service"]): Readonly<Record<str
   "git.branches": on(repositories.branches),
   "git.createBranch": on(repositories.createBranch),
   "git.commitFile": on(repositories.commitFile),
-  "git.pack": (given: Parameters<typeof repositories.pack>) =>
-    Effect.map(repositories.pack(...given), base64),
-  "git.readFile": (given: Parameters<typeof repositories.readFile>) =>
-    Effect.map(repositories.readFile(...given), base64),
+  "git.pack": (args: Parameters<typeof repositories.pack>) => Effect.map(repositories.pack(...args), base64),
+  "git.readFile": (args: Parameters<typeof repositories.readFile>) =>
+    Effect.map(repositories.readFile(...args), base64),
   "git.objectIds": on(repositories.objectIds),
-  "git.readTree": (given: Parameters<typeof repositories.readTree>) =>
-    Effect.map(repositories.readTree(...given), (page) => page && encodePage(page)),
+  "git.readTree": (args: Parameters<typeof repositories.readTree>) =>
+    Effect.map(repositories.readTree(...args), (page) => page && encodePage(page)),
   "git.paths": on(repositories.paths),
   "git.compare": on(repositories.compare),
   "git.diff": on(repositories.diff),
@@ -160,9 +159,9 @@ const makeOperations = Effect.fnUntraced(function* (ending: Effect.Effect<void>)
 const decodeQuestion = Schema.decodeUnknownEffect(Schema.fromJsonString(NodeQuestion));
 const encodeError = Schema.encodeUnknownSync(Schema.Union([SandboxError, GitError]));
 
-const malformed = (what: string) => new BadRequest({ error: `${what}.`, code: "malformed_request" });
+const malformedRequest = (what: string) => new BadRequest({ error: `${what}.`, code: "malformed_request" });
 
-const bodyOf = (request: IncomingMessage) =>
+const readBody = (request: IncomingMessage) =>
   Effect.tryPromise({
     try: async () => {
       const chunks: Buffer[] = [];
@@ -174,7 +173,7 @@ const bodyOf = (request: IncomingMessage) =>
       }
       return Buffer.concat(chunks);
     },
-    catch: () => malformed("The request was cut off"),
+    catch: () => malformedRequest("The request was cut off"),
   });
 
 /** Answers one call of another node, after its credential was verified. */
@@ -183,10 +182,11 @@ const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
   const { nodes: keys } = yield* Keyring;
   return Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
     const [credential = ""] = headerValues(request, NODE_HEADER);
-    const text = openNodeMessage(yield* bodyOf(request), { credential, way: "question" }, keys);
-    if (text === null) return yield* malformed("The request does not come from a node of this database");
+    const text = openNodeMessage(yield* readBody(request), { credential, way: "question" }, keys);
+    if (text === null)
+      return yield* malformedRequest("The request does not come from a node of this database");
     const { operation, given } = yield* Effect.mapError(decodeQuestion(text), () =>
-      malformed("Not a question"),
+      malformedRequest("Not a question"),
     );
     const perform = Object.hasOwn(operations, operation) ? operations[operation] : undefined;
     // A newer node may call an operation that this one does not know.
@@ -195,16 +195,16 @@ const makeAnswerer = Effect.fnUntraced(function* (ending: Effect.Effect<void>) {
       onSuccess: (value) => ({ ok: true as const, value: value ?? null }),
       onFailure: (error) => ({ ok: false as const, error: encodeError(error) }),
     });
-    const sealed = sealNodeMessage(
+    const sealedAnswer = sealNodeMessage(
       JSON.stringify(answer),
       { envelope: { credential, way: "answer" }, iv: randomBytes(SEAL_IV_BYTES) },
       keys,
     );
     response.writeHead(200, {
       "content-type": "application/octet-stream",
-      "content-length": sealed.length,
+      "content-length": sealedAnswer.length,
     });
-    response.end(sealed);
+    response.end(sealedAnswer);
   });
 });
 
@@ -220,17 +220,17 @@ const makeDaemonWay = Effect.gen(function* () {
   const { provider } = yield* LocalParts;
   const sandboxes = yield* Sandboxes;
   const { touch, open } = yield* Activity;
-  const sessionOf = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.sessionId ?? null));
+  const sandboxSession = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.sessionId ?? null));
   return Effect.fnUntraced(function* (request: IncomingMessage) {
     const [, id = "", by, path = ""] = SANDBOX.exec(request.url ?? "") ?? [];
-    const sessionId = yield* sessionOf(id);
+    const sessionId = yield* sandboxSession(id);
     if (sessionId === null) return yield* notFound("sandbox");
     const link = yield* Effect.mapError(
       provider.link(id),
       () => new Conflict({ error: "The session's sandbox no longer exists.", code: "session_not_running" }),
     );
-    const heard = (): void => touch(sessionId);
-    if (by === "client") heard();
+    const touchSession = (): void => touch(sessionId);
+    if (by === "client") touchSession();
     const context = headerValues(request, USER_CONTEXT_HEADER);
     const upstream: Upstream = {
       at: linkTarget(link),
@@ -239,7 +239,7 @@ const makeDaemonWay = Effect.gen(function* () {
       headers: context.flatMap((value) => [USER_CONTEXT_HEADER, value]),
       rewrite: (name, value) => (name === NODE_HEADER ? null : value),
       ...forwardedBy(request),
-      ...(by === "client" ? { heard, opened: () => open(sessionId) } : {}),
+      ...(by === "client" ? { heard: touchSession, opened: () => open(sessionId) } : {}),
     };
     return upstream;
   });
@@ -301,7 +301,7 @@ export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect
   const { self } = yield* NodeMap;
   const { nodes: keys } = yield* Keyring;
   const answer = yield* makeAnswerer(ending);
-  const daemonOf = yield* makeDaemonWay;
+  const daemonWay = yield* makeDaemonWay;
   const elsewhere = yield* makeGitWay;
   const run = yield* makeRun;
   const clock = yield* Clock.clockWith(Effect.succeed);
@@ -312,11 +312,11 @@ export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect
 
   const isNodes = (request: IncomingMessage): boolean => {
     const { method = "GET", url: target = "" } = request;
-    const asked = { to: self, method, target, now: clock.currentTimeMillisUnsafe() };
-    return verifyNodeRequest(headerValues(request, NODE_HEADER), asked, keys) !== null;
+    const signedRequest = { to: self, method, target, now: clock.currentTimeMillisUnsafe() };
+    return verifyNodeRequest(headerValues(request, NODE_HEADER), signedRequest, keys) !== null;
   };
   const passOn = (request: IncomingMessage, response: ServerResponse, pass: (to: Upstream) => void): void =>
-    run(response, Effect.map(daemonOf(request), pass));
+    run(response, Effect.map(daemonWay(request), pass));
   const forNode = (request: IncomingMessage, response: ServerResponse): void => {
     const target = request.url ?? "";
     if (!isNodes(request)) answerRaw(response, strange());
@@ -334,10 +334,10 @@ export const makeNodeRoutes = Effect.fnUntraced(function* (ending: Effect.Effect
       }
       const route = parseGitPath(target);
       if (route === null || request.headers[NODE_HEADER] !== undefined) return false;
-      const decided = Effect.map(elsewhere(request, route.projectId), (to) =>
+      const decision = Effect.map(elsewhere(request, route.projectId), (to) =>
         to === null ? next() : toNodes.pass(request, response, to),
       );
-      run(response, decided);
+      run(response, decision);
       return true;
     },
     upgrade: (request, socket, head) => {

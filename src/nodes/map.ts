@@ -35,7 +35,7 @@ export class NodeMap extends Context.Service<
   {
     /** This node. */
     readonly self: string;
-    readonly placeOf: (nodeId: string) => Place;
+    readonly place: (nodeId: string) => Place;
     /** The other nodes that are not dead, as the last look found them. */
     readonly others: () => readonly string[];
     /** The node that has a project's repository. This node if no record names one. */
@@ -73,14 +73,14 @@ const REMEMBERED = 10_000;
 
 /** @returns a function that caches non-null answers. The oldest ones make room. */
 export const remembering = <A, E>(read: (id: string) => Effect.Effect<A | null, E>) => {
-  const known = new BoundedMap<string, A>(REMEMBERED);
+  const cache = new BoundedMap<string, A>(REMEMBERED);
   return (id: string): Effect.Effect<A | null, E> =>
     Effect.suspend(() => {
-      const found = known.get(id);
-      if (found !== undefined) return Effect.succeed(found);
+      const cached = cache.get(id);
+      if (cached !== undefined) return Effect.succeed(cached);
       return Effect.tap(read(id), (answer) =>
         Effect.sync(() => {
-          if (answer !== null) known.set(id, answer);
+          if (answer !== null) cache.set(id, answer);
         }),
       );
     });
@@ -91,9 +91,9 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
   Layer.effect(
     NodeMap,
     Effect.gen(function* () {
-      const { beat, all, bury, ownerOf } = yield* Nodes;
+      const { beat, all, bury, ownerNode } = yield* Nodes;
       const silence = new Silence();
-      let known = new Map<string, NodeRecord>();
+      let records = new Map<string, NodeRecord>();
       const deadAfter = Math.ceil(graceMs / DUTIES.nodes.periodMs);
 
       const look = Effect.gen(function* () {
@@ -101,7 +101,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
         yield* beat({ id: nodeId, url, now });
         const nodes = yield* all;
         silence.look(nodes);
-        known = new Map(nodes.map((node) => [node.id, node]));
+        records = new Map(nodes.map((node) => [node.id, node]));
         for (const { id, beats, deadAt } of nodes) {
           if (id === nodeId || deadAt !== null || silence.of(id) < deadAfter) continue;
           if (!(yield* bury({ id, beats, now }))) continue;
@@ -114,21 +114,21 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
       yield* dutyRound("nodes", look);
       yield* runDuty("nodes", { round: look, first: "a period", periodMs: DUTIES.nodes.periodMs });
 
-      const placeOf = (id: string): Place => {
+      const nodePlace = (id: string): Place => {
         if (id === nodeId) return { is: "here" };
-        const node = known.get(id);
+        const node = records.get(id);
         // An unknown node started after the last look.
         if (node === undefined) return { is: "away", nodeId: id };
         if (node.deadAt !== null) return { is: "dead", nodeId: id };
         if (node.url === null || silence.of(id) >= AWAY_LOOKS) return { is: "away", nodeId: id };
         return { is: "there", nodeId: id, url: node.url };
       };
-      const owner = remembering(ownerOf);
+      const owner = remembering(ownerNode);
       return NodeMap.of({
         self: nodeId,
-        placeOf,
-        others: () => [...known.keys()].filter((id) => !["here", "dead"].includes(placeOf(id).is)),
-        repositoryPlace: (projectId) => Effect.map(owner(projectId), (id) => placeOf(id ?? nodeId)),
+        place: nodePlace,
+        others: () => [...records.keys()].filter((id) => !["here", "dead"].includes(nodePlace(id).is)),
+        repositoryPlace: (projectId) => Effect.map(owner(projectId), (id) => nodePlace(id ?? nodeId)),
       });
     }),
   );

@@ -49,41 +49,42 @@ const make = Effect.gen(function* () {
   });
 
   /** Performs the operation on the repository's node. `read` decodes the result from JSON. */
-  const dispatched =
+  const dispatch =
     <Given extends readonly unknown[], A>(
       operation: RepositoryOperation,
-      here: (...given: Given) => Effect.Effect<A, GitError>,
+      here: (...args: Given) => Effect.Effect<A, GitError>,
       read: (value: unknown) => A = (value) => value as A,
     ) =>
-    (...given: Given): Effect.Effect<A, GitError> =>
-      Effect.flatMap(ask(operation, given), (answer) =>
-        answer === null ? here(...given) : Effect.succeed(read(answer.value)),
+    (...args: Given): Effect.Effect<A, GitError> =>
+      Effect.flatMap(ask(operation, args), (answer) =>
+        answer === null ? here(...args) : Effect.succeed(read(answer.value)),
       );
 
   return GitBackend.of({
-    create: (request) => Effect.map(own.create(request), (made) => ({ ...made, nodeId: map.self })),
+    create: (request) =>
+      Effect.map(own.create(request), (repository) => ({ ...repository, nodeId: map.self })),
     checkUpstream: own.checkUpstream,
-    setDefaultBranch: dispatched("setDefaultBranch", own.setDefaultBranch),
-    remove: dispatched("remove", own.remove),
-    resolveBase: dispatched("resolveBase", own.resolveBase),
-    branchTip: dispatched("branchTip", own.branchTip),
-    removeOldSave: dispatched("removeOldSave", own.removeOldSave),
-    hasChanges: dispatched("hasChanges", own.hasChanges),
-    branches: dispatched("branches", own.branches),
-    createBranch: dispatched("createBranch", own.createBranch),
-    commitFile: dispatched("commitFile", own.commitFile),
-    readFile: dispatched("readFile", own.readFile, (value) =>
+    setDefaultBranch: dispatch("setDefaultBranch", own.setDefaultBranch),
+    remove: dispatch("remove", own.remove),
+    resolveBase: dispatch("resolveBase", own.resolveBase),
+    branchTip: dispatch("branchTip", own.branchTip),
+    removeOldSave: dispatch("removeOldSave", own.removeOldSave),
+    hasChanges: dispatch("hasChanges", own.hasChanges),
+    branches: dispatch("branches", own.branches),
+    createBranch: dispatch("createBranch", own.createBranch),
+    commitFile: dispatch("commitFile", own.commitFile),
+    readFile: dispatch("readFile", own.readFile, (value) =>
       value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
     ),
-    pack: dispatched("pack", own.pack, (value) =>
+    pack: dispatch("pack", own.pack, (value) =>
       value === null ? null : new Uint8Array(Buffer.from(String(value), "base64")),
     ),
-    objectIds: dispatched("objectIds", own.objectIds),
-    readTree: dispatched("readTree", own.readTree, decodePage),
-    paths: dispatched("paths", own.paths),
-    compare: dispatched("compare", own.compare),
-    diff: dispatched("diff", own.diff),
-    merge: dispatched("merge", own.merge),
+    objectIds: dispatch("objectIds", own.objectIds),
+    readTree: dispatch("readTree", own.readTree, decodePage),
+    paths: dispatch("paths", own.paths),
+    compare: dispatch("compare", own.compare),
+    diff: dispatch("diff", own.diff),
+    merge: dispatch("merge", own.merge),
   });
 });
 

@@ -18,17 +18,17 @@ export interface RunnerSocketOptions {
   readonly nodePort: number;
 }
 
-const gone = () =>
+const closeError = () =>
   new Socket.SocketError({
     reason: new Socket.SocketWriteError({ cause: new Error("the connection is closed") }),
   });
 
 /** The same socket, but its writes fail once its reader has ended or `connection` is closed. */
 const failingOnceGone = (socket: Socket.Socket, connection: Connection): Socket.Socket => {
-  const closed = Deferred.makeUnsafe<never, Socket.SocketError>();
-  const close = Deferred.fail(closed, gone());
+  const closing = Deferred.makeUnsafe<never, Socket.SocketError>();
+  const close = Deferred.fail(closing, closeError());
   connection.once("close", () => Effect.runSync(close));
-  const orGone = <E>(write: Effect.Effect<void, E>) => Effect.raceFirst(Deferred.await(closed), write);
+  const orGone = <E>(write: Effect.Effect<void, E>) => Effect.raceFirst(Deferred.await(closing), write);
   return Socket.make({
     // This finalizer is added after the reader's own, so it runs first, and no write comes between the two.
     reader: Effect.tap(socket.reader, () => Effect.addFinalizer(() => close)),

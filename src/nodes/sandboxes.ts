@@ -45,7 +45,7 @@ const decodeExit = Schema.decodeUnknownEffect(
   ),
 );
 
-const gone = (operation: Operation) =>
+const lostNode = (operation: Operation) =>
   Effect.fail(new SandboxError({ operation, message: LOST.message, node: "dead" }));
 
 /** An operation on a sandbox, for each place where the sandbox may be. */
@@ -64,7 +64,7 @@ const makeAsking = Effect.gen(function* () {
   const call = nodeCaller({ self: map.self, keys });
   const owner = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.nodeId ?? null));
   /** A sandbox without a record counts as this node's. */
-  const placeOf = (id: string) => Effect.map(owner(id), (nodeId) => map.placeOf(nodeId ?? map.self));
+  const sandboxPlace = (id: string) => Effect.map(owner(id), (nodeId) => map.place(nodeId ?? map.self));
 
   const ask = (to: There, operation: Operation, given: unknown): Effect.Effect<unknown, SandboxError> =>
     call(to, { operation: `sandbox.${operation}`, given }, TIMEOUT_MS).pipe(
@@ -76,9 +76,9 @@ const makeAsking = Effect.gen(function* () {
       ),
     );
 
-  const done = <A>(operation: Operation, id: string, by: Doing<A>): Effect.Effect<A, SandboxError> =>
+  const perform = <A>(operation: Operation, id: string, by: Doing<A>): Effect.Effect<A, SandboxError> =>
     Effect.gen(function* () {
-      const place = yield* Effect.mapError(placeOf(id), () =>
+      const place = yield* Effect.mapError(sandboxPlace(id), () =>
         away(operation, "the database cannot be reached"),
       );
       if (place.is === "here") return yield* by.here;
@@ -87,12 +87,12 @@ const makeAsking = Effect.gen(function* () {
       return yield* away(operation, "the sandbox's node cannot be reached");
     });
 
-  /** The sandbox's exit if it has ended by now. Null: not yet, call again. */
-  const exitOf = Effect.fnUntraced(function* (to: There, id: string) {
+  /** The sandbox's exit if it has ended by now. Null if not yet: call again. */
+  const askExit = Effect.fnUntraced(function* (to: There, id: string) {
     const answer = yield* call(to, { operation: "sandbox.awaitExit", given: id }, EXIT_TIMEOUT_MS);
     return answer.ok ? yield* decodeExit(answer.value) : null;
   });
-  return { placeOf, ask, done, exitOf };
+  return { sandboxPlace, ask, done: perform, askExit };
 });
 
 /** @returns a function that makes a link to a daemon on another node. */
@@ -105,8 +105,11 @@ const makeLinking = Effect.gen(function* () {
     url,
     request: ({ method, path, by }) => {
       const target = `${SANDBOX_PATH}/${id}/${by}${path}`;
-      const sent = { from: self, at: clock.currentTimeMillisUnsafe() };
-      return { path: target, headers: [NODE_HEADER, signNodeRequest({ to, method, target }, sent, keys)] };
+      const credential = { from: self, at: clock.currentTimeMillisUnsafe() };
+      return {
+        path: target,
+        headers: [NODE_HEADER, signNodeRequest({ to, method, target }, credential, keys)],
+      };
     },
   });
 });
@@ -116,17 +119,17 @@ const AGAIN = backoff("100 millis", "1 second");
 
 const make = Effect.gen(function* () {
   const { provider: own } = yield* LocalParts;
-  const { placeOf, ask, done, exitOf } = yield* makeAsking;
+  const { sandboxPlace, ask, done, askExit } = yield* makeAsking;
   const linkTo = yield* makeLinking;
 
-  /** One check for a sandbox's end, which may take a while. Null: not yet. Fails if its node cannot tell. */
+  /** One check for a sandbox's end, which may take a while. Null until then. Fails if its node cannot tell. */
   const lookForExit = (id: string) =>
     Effect.gen(function* () {
-      const place = yield* placeOf(id);
+      const place = yield* sandboxPlace(id);
       if (place.is === "here") return yield* own.awaitExit(id);
       if (place.is === "dead") return LOST;
       if (place.is === "away") return yield* Effect.fail("unknown" as const);
-      return yield* exitOf(place, id);
+      return yield* askExit(place, id);
     });
   /** Waits until the end is known: a node that is away comes back, or is declared dead. */
   const awaitExit = (id: string): Effect.Effect<SandboxExit> =>
@@ -138,7 +141,7 @@ const make = Effect.gen(function* () {
     );
 
   /** For an operation without a result. On a dead node it counts as done. */
-  const ended = (operation: "end" | "destroy", id: string) =>
+  const endSandbox = (operation: "end" | "destroy", id: string) =>
     done(operation, id, {
       here: own[operation](id),
       there: (to) => Effect.asVoid(ask(to, operation, id)),
@@ -151,7 +154,7 @@ const make = Effect.gen(function* () {
       done("create", spec.id, {
         here: own.create(spec),
         there: (to) => Effect.asVoid(ask(to, "create", spec)),
-        lost: gone("create"),
+        lost: lostNode("create"),
         // A repeated create joins the first one (sandbox/port.ts P1). The caller gives up at the boot deadline.
       }).pipe(Effect.retry({ while: ({ node }) => node === "away", schedule: AGAIN })),
     awaitExit,
@@ -159,13 +162,13 @@ const make = Effect.gen(function* () {
       done("link", id, {
         here: own.link(id),
         there: (to) => Effect.succeed(linkTo(to, id)),
-        lost: gone("link"),
+        lost: lostNode("link"),
       }),
     setSecretNames: (id, names) =>
       done("setSecretNames", id, {
         here: own.setSecretNames(id, names),
         there: (to) => Effect.asVoid(ask(to, "setSecretNames", { id, names })),
-        lost: gone("setSecretNames"),
+        lost: lostNode("setSecretNames"),
       }),
     logs: (id) =>
       done("logs", id, {
@@ -173,8 +176,8 @@ const make = Effect.gen(function* () {
         there: (to) => Effect.map(ask(to, "logs", id), String),
         lost: Effect.succeed(""),
       }),
-    end: (id) => ended("end", id),
-    destroy: (id) => ended("destroy", id),
+    end: (id) => endSandbox("end", id),
+    destroy: (id) => endSandbox("destroy", id),
   });
 });
 

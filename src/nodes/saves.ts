@@ -78,19 +78,19 @@ const makeWay = Effect.gen(function* () {
   const call = nodeCaller({ self: map.self, keys });
 
   const isHosted = (projectId: string) =>
-    Effect.map(upstreams.kindOf(projectId), (kind) => kind === "hosted" || kind === null);
+    Effect.map(upstreams.kind(projectId), (kind) => kind === "hosted" || kind === null);
 
   /** Where a session's saves are, or an earlier one of them. */
-  const placeOf = Effect.fnUntraced(function* ({ projectId, sessionId }: SavePlace, earlierId?: string) {
+  const savePlace = Effect.fnUntraced(function* ({ projectId, sessionId }: SavePlace, earlierId?: string) {
     if (yield* isHosted(projectId)) return yield* Effect.mapError(map.repositoryPlace(projectId), noDatabase);
     const session = yield* Effect.mapError(sessions.get(sessionId), noDatabase);
     const node = nodeOfSave(session?.saved ?? null, earlierId);
-    return node === null ? ({ is: "here" } satisfies Place) : map.placeOf(node);
+    return node === null ? ({ is: "here" } satisfies Place) : map.place(node);
   });
 
   /** Where a new save is made: not on a node that is dead, but for a hosted repository's. */
   const placeToSave = Effect.fnUntraced(function* (place: SavePlace) {
-    const there = yield* placeOf(place);
+    const there = yield* savePlace(place);
     const isMoved = there.is === "dead" && !(yield* isHosted(place.projectId));
     return isMoved ? ({ is: "here" } satisfies Place) : there;
   });
@@ -136,7 +136,7 @@ const makeWay = Effect.gen(function* () {
     question: Parameters<typeof perform>[1],
     here: Effect.Effect<A, GitError>,
   ): Effect.Effect<A, GitError> =>
-    Effect.flatMap(placeOf(place, place.save), (there) => perform(there, question, here));
+    Effect.flatMap(savePlace(place, place.save), (there) => perform(there, question, here));
 
   /** Where older saves of a session are besides the node of its last one, oldest saves first. */
   const olderPlaces = Effect.fnUntraced(function* (place: SavePlace, there: Place) {
@@ -144,11 +144,11 @@ const makeWay = Effect.gen(function* () {
     const session = yield* Effect.mapError(sessions.get(place.sessionId), noDatabase);
     const main = there.is === "here" ? map.self : there.nodeId;
     return (session?.saved?.earlier ?? []).flatMap(({ node, at: madeAt }) =>
-      node === undefined || node === main ? [] : [{ node, madeAt, place: map.placeOf(node) }],
+      node === undefined || node === main ? [] : [{ node, madeAt, place: map.place(node) }],
     );
   });
 
-  return { map, sessions, isHosted, placeOf, placeToSave, olderPlaces, reach, perform, at };
+  return { map, sessions, isHosted, savePlace, placeToSave, olderPlaces, reach, perform, at };
 });
 
 type Way = Effect.Success<typeof makeWay>;
@@ -171,12 +171,12 @@ const makeMany = ({ map, sessions, isHosted, perform }: Way) => {
   const sizes = Effect.fnUntraced(function* (projectId: string, here: Effect.Effect<ProjectSizes, GitError>) {
     const question = { operation: "sizes", given: [projectId], timeoutMs: SIZES_MS } as const;
     if (yield* isHosted(projectId)) return yield* ofProject(projectId, "sizes", here);
-    const named = yield* Effect.mapError(sessions.nodesWithSaves(projectId), noDatabase);
-    const others = [...new Set([...map.others(), ...named])].filter((node) => node !== map.self);
+    const nodeIds = yield* Effect.mapError(sessions.nodesWithSaves(projectId), noDatabase);
+    const others = [...new Set([...map.others(), ...nodeIds])].filter((node) => node !== map.self);
     const elsewhere = yield* Effect.forEach(
       others,
       (node) =>
-        perform(map.placeOf(node), question, here).pipe(
+        perform(map.place(node), question, here).pipe(
           Effect.orElseSucceed((): ProjectSizes => ({ sessions: [], away: [node] })),
         ),
       { concurrency: "unbounded" },
@@ -191,11 +191,7 @@ const makeMany = ({ map, sessions, isHosted, perform }: Way) => {
       map.others(),
       (node) =>
         Effect.ignore(
-          perform(
-            map.placeOf(node),
-            { operation: "remove", given: [place], timeoutMs: SIZES_MS },
-            Effect.void,
-          ),
+          perform(map.place(node), { operation: "remove", given: [place], timeoutMs: SIZES_MS }, Effect.void),
         ),
       { concurrency: "unbounded", discard: true },
     );
@@ -217,28 +213,30 @@ const isFirst = (
  * Brings the saves of all nodes back that can be reached: older ones of other nodes first, those of the session's last save at the end. The
  * saves of a node that cannot be reached stay.
  */
-const restorer = ({ placeOf, olderPlaces, perform }: Way, own: LocalSaves["Service"]): Service["restore"] =>
+const restorer = ({ savePlace, olderPlaces, perform }: Way, own: LocalSaves["Service"]): Service["restore"] =>
   Effect.fnUntraced(
     function* (request) {
-      const there = yield* placeOf(request);
+      const there = yield* savePlace(request);
       const elsewhere = yield* olderPlaces(request, there);
       const older = elsewhere.filter((one, at) => isUp(one.place) && isFirst(one, at, elsewhere));
-      const unreached = elsewhere.filter(({ place }) => !isUp(place)).map(({ madeAt }) => madeAt);
+      const unreachedAt = elsewhere.filter(({ place }) => !isUp(place)).map(({ madeAt }) => madeAt);
       const give = (place: Place, part: RestoreRequest["part"]) => {
         const isLast = part?.isLast ?? true;
-        const named = isLast && unreached.length > 0 ? { away: unreached } : {};
-        const asked = { ...request, ...(part !== undefined && { part }), ...named };
-        const question = { operation: "restore", given: [asked], timeoutMs: RESTORE_MS } as const;
-        return perform(place, question, own.restore(asked));
+        const awayField = isLast && unreachedAt.length > 0 ? { away: unreachedAt } : {};
+        const restoreRequest = { ...request, ...(part !== undefined && { part }), ...awayField };
+        const question = { operation: "restore", given: [restoreRequest], timeoutMs: RESTORE_MS } as const;
+        return perform(place, question, own.restore(restoreRequest));
       };
       if (older.length === 0) return yield* give(there, undefined);
       const parts: Restored[] = [];
       const givers: string[] = [];
       for (const { node, place } of older) {
         const giving = give(place, { number: parts.length + 1, isLast: false });
-        const given = yield* Effect.catch(giving, ({ message }) => Effect.succeed(notRestored(message)));
-        parts.push(given);
-        if (given.error === null) givers.push(node);
+        const restoration = yield* Effect.catch(giving, ({ message }) =>
+          Effect.succeed(notRestored(message)),
+        );
+        parts.push(restoration);
+        if (restoration.error === null) givers.push(node);
       }
       const last = yield* give(there, { number: parts.length + 1, isLast: true });
       return { ...[...parts, last].reduce(restoredTogether), nodes: givers };
@@ -249,7 +247,7 @@ const restorer = ({ placeOf, olderPlaces, perform }: Way, own: LocalSaves["Servi
 const make = Effect.gen(function* () {
   const own = yield* LocalSaves;
   const way = yield* makeWay;
-  const { placeOf, placeToSave, reach, perform, at } = way;
+  const { savePlace, placeToSave, reach, perform, at } = way;
   const { ofProject, sizes, removeElsewhere } = makeMany(way);
   return Saves.of({
     save: Effect.fnUntraced(function* (request) {
@@ -270,7 +268,7 @@ const make = Effect.gen(function* () {
     restore: restorer(way, own),
     copy: (request) => at(request, { operation: "copy", given: [request] }, own.copy(request)),
     turns: (place) => at(place, { operation: "turns", given: [place] }, own.turns(place)),
-    check: (place) => Effect.asVoid(Effect.flatMap(placeOf(place), reach)),
+    check: (place) => Effect.asVoid(Effect.flatMap(savePlace(place), reach)),
     compare: (place, which) =>
       at(
         { ...place, save: which?.save },

@@ -48,7 +48,7 @@ const canonical = (name: string): string => {
 const PLAIN_CONNECTION = /^(?:keep-alive|close|upgrade)$/i;
 
 /** Names that the sender's Connection header declares as valid for this hop only (threats.md X10). */
-const listed = (raw: readonly string[], connection: string | undefined): ReadonlySet<string> => {
+const listedHeaders = (raw: readonly string[], connection: string | undefined): ReadonlySet<string> => {
   if (connection === undefined || PLAIN_CONNECTION.test(connection)) return NONE;
   const names = new Set<string>();
   for (let at = 0; at + 1 < raw.length; at += 2) {
@@ -105,7 +105,7 @@ export interface HeaderRules {
 
 type Rewrite = HeaderRules["rewrite"];
 
-const rewritten = (rewrite: Rewrite, name: string, value: string): string | null =>
+const rewriteValue = (rewrite: Rewrite, name: string, value: string): string | null =>
   rewrite === undefined ? value : rewrite(name.toLowerCase(), value);
 
 /** Raw headers of the request to an upstream. `added` are additional ones, name before value. */
@@ -115,21 +115,21 @@ export const requestHeaders = (
   added: readonly string[],
 ): string[] => {
   const { rawHeaders: raw, headers } = request;
-  const dropped = listed(raw, headers.connection);
-  const passed = ["host", rules.host];
+  const droppedNames = listedHeaders(raw, headers.connection);
+  const rawResult = ["host", rules.host];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const [written = "", value = ""] = [raw[at], raw[at + 1]];
     const name = canonical(written);
-    if (NOT_OF_REQUESTS.has(name) || dropped.has(name)) continue;
-    const kept = rewritten(rules.rewrite, written, value);
-    if (kept !== null) passed.push(written, kept);
+    if (NOT_OF_REQUESTS.has(name) || droppedNames.has(name)) continue;
+    const newValue = rewriteValue(rules.rewrite, written, value);
+    if (newValue !== null) rawResult.push(written, newValue);
   }
-  addFraming(request, passed);
+  addFraming(request, rawResult);
   const { forwarded } = rules;
-  passed.push("x-forwarded-for", forwarded?.for ?? request.socket.remoteAddress ?? "unknown");
-  passed.push("x-forwarded-host", forwarded?.host ?? headers.host ?? "");
-  passed.push("x-forwarded-proto", forwarded?.proto ?? "http", ...added);
-  return passed;
+  rawResult.push("x-forwarded-for", forwarded?.for ?? request.socket.remoteAddress ?? "unknown");
+  rawResult.push("x-forwarded-host", forwarded?.host ?? headers.host ?? "");
+  rawResult.push("x-forwarded-proto", forwarded?.proto ?? "http", ...added);
+  return rawResult;
 };
 
 const NO_CONTENT = 204;
@@ -137,27 +137,27 @@ const NO_CONTENT = 204;
 /** Raw headers of the answer to the client, without those of the hop to the upstream. */
 export const responseHeaders = (answer: IncomingMessage, rewrite?: Rewrite): string[] => {
   const raw = answer.rawHeaders;
-  const dropped = listed(raw, answer.headers.connection);
-  const passed: string[] = [];
+  const droppedNames = listedHeaders(raw, answer.headers.connection);
+  const rawResult: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const [written = "", value = ""] = [raw[at], raw[at + 1]];
     const name = canonical(written);
-    if (NOT_OF_ANSWERS.has(name) || dropped.has(name)) continue;
+    if (NOT_OF_ANSWERS.has(name) || droppedNames.has(name)) continue;
     // RFC 9110, 8.6: without a body, no length. A client that believed the length would wait for ever.
     if (name === "content-length" && answer.statusCode === NO_CONTENT) continue;
-    const kept = rewritten(rewrite, written, value);
-    if (kept !== null) passed.push(written, kept);
+    const newValue = rewriteValue(rewrite, written, value);
+    if (newValue !== null) rawResult.push(written, newValue);
   }
-  return passed;
+  return rawResult;
 };
 
 /** Trailers as pairs. Names that may not be headers may not be trailers. */
 export const trailers = (from: IncomingMessage): [string, string][] => {
   const raw = from.rawTrailers;
-  const found: [string, string][] = [];
+  const pairs: [string, string][] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const [name = "", value = ""] = [raw[at], raw[at + 1]];
-    if (!NOT_OF_REQUESTS.has(canonical(name))) found.push([name, value]);
+    if (!NOT_OF_REQUESTS.has(canonical(name))) pairs.push([name, value]);
   }
-  return found;
+  return pairs;
 };

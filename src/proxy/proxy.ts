@@ -103,9 +103,9 @@ export class Proxy {
     if (response.closed) return () => undefined;
     const upstream = open(request, to, { agent: this.#agent });
     const waiting = this.#waitFor(upstream, { request, response, to });
-    const closed = to.opened?.();
+    const onClose = to.opened?.();
     response.on("close", () => {
-      closed?.();
+      onClose?.();
       // Q2: `close` without `finish` means that the client went away.
       if (!response.writableFinished) upstream.destroy();
       waiting.end();
@@ -138,7 +138,7 @@ export class Proxy {
   ): void {
     if (client.destroyed) return;
     const upstream = open(request, to, { agent: false, more: UPGRADE });
-    const closed = to.opened?.();
+    const onClose = to.opened?.();
     const waiting = this.#waitFor(upstream, { request, response, to });
     // Q2: if nothing reads from the client, its end is not noticed. `read(0)` notices it and takes nothing.
     const look = (): void => void client.read(0);
@@ -161,7 +161,7 @@ export class Proxy {
       this.#tunnels.join(client, socket);
     });
     client.on("close", () => {
-      closed?.();
+      onClose?.();
       waiting.end();
       // After the upgrade, the tunnel handles the other side.
       if (response.statusCode !== 101) upstream.destroy();
@@ -320,11 +320,11 @@ const open = (request: IncomingMessage, to: Upstream, { agent, more = [] }: Open
 };
 
 /** Passes on a request's body. An aborted request is noticed by the response's end. */
-const sendBody = (request: IncomingMessage, upstream: ClientRequest, heard?: () => void): void => {
+const sendBody = (request: IncomingMessage, upstream: ClientRequest, onData?: () => void): void => {
   let isSilent = true;
   request.on("data", (chunk: Buffer) => {
     isSilent = false;
-    heard?.();
+    onData?.();
     if (!upstream.destroyed && !upstream.write(chunk)) request.pause();
   });
   upstream.on("drain", () => request.resume());

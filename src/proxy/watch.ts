@@ -48,9 +48,9 @@ export class Watch {
   }
 
   /** Watches it until its place is returned. @returns the place. */
-  add(watched: Watched): number {
+  add(entry: Watched): number {
     const place = this.#free.pop() ?? this.#places.length;
-    this.#places[place] = watched;
+    this.#places[place] = entry;
     // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's sockets, below Effect
     this.#timer ??= setInterval(() => this.#look(), this.#everyMs).unref();
     return place;
@@ -68,7 +68,7 @@ export class Watch {
 
   #look(): void {
     const now = performance.now();
-    for (const watched of this.#places) watched?.look(now);
+    for (const place of this.#places) place?.look(now);
     if (this.#free.length === this.#places.length) this.close();
   }
 }

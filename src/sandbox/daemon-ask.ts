@@ -15,13 +15,13 @@ export const unreachable = (error: unknown) => new DaemonUnreachable({ message: 
 const agent = new Agent({ keepAlive: false });
 
 /** Node's request options for a link. */
-export const dialled = (link: DaemonLink) => {
+export const dialOptions = (link: DaemonLink) => {
   const target = linkTarget(link);
   return "createConnection" in target ? target : { ...target, agent };
 };
 
 /** Raw headers by name. */
-export const named = (raw: readonly string[]): Readonly<Record<string, string>> =>
+export const nameHeaders = (raw: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(raw.flatMap((name, at) => (at % 2 === 0 ? [[name, raw[at + 1] ?? ""]] : [])));
 
 export interface Call {
@@ -60,20 +60,20 @@ export const ask = (
 ): Effect.Effect<Answer, DaemonUnreachable> =>
   Effect.callback<Answer, DaemonUnreachable>((resume) => {
     const { method, body, headers } = sentAs(call.body);
-    const asked = linkRequest(link, { method, path, by: "service" });
-    const opened = request(
+    const target = linkRequest(link, { method, path, by: "service" });
+    const outgoing = request(
       {
-        ...dialled(link),
-        path: asked.path,
+        ...dialOptions(link),
+        path: target.path,
         method,
-        headers: { ...headers, ...call.headers, ...named(asked.headers) },
+        headers: { ...headers, ...call.headers, ...nameHeaders(target.headers) },
       },
       (answer) => {
         const chunks: Buffer[] = [];
         let size = 0;
         answer.on("data", (chunk: Buffer) => {
           size += chunk.length;
-          if (size > limitBytes) opened.destroy(new Error("the answer is too long"));
+          if (size > limitBytes) outgoing.destroy(new Error("the answer is too long"));
           else chunks.push(chunk);
         });
         answer.on("end", () => {
@@ -83,9 +83,9 @@ export const ask = (
         answer.on("error", (error) => resume(Effect.fail(unreachable(error))));
       },
     );
-    opened.on("error", (error) => resume(Effect.fail(unreachable(error))));
-    opened.end(body);
-    return Effect.sync(() => opened.destroy());
+    outgoing.on("error", (error) => resume(Effect.fail(unreachable(error))));
+    outgoing.end(body);
+    return Effect.sync(() => outgoing.destroy());
   }).pipe(
     Effect.timeoutOrElse({
       duration: timeoutMs,
@@ -95,14 +95,14 @@ export const ask = (
 
 const decodeCode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ code: Schema.String })));
 
-/** The code of a refusal. Null: it has none. */
+/** The code of a refusal. */
 export const refusalCode = ({ text }: Answer): string | null => {
   const code = decodeCode(text);
   return code._tag === "Some" && /^[a-z_]{1,40}$/.test(code.value.code) ? code.value.code : null;
 };
 
 /** Only a refusal's code is used: its sentence comes from the sandbox. */
-export const refused = (answer: Answer): DaemonUnreachable => {
+export const toUnreachable = (answer: Answer): DaemonUnreachable => {
   const code = refusalCode(answer);
   return new DaemonUnreachable({
     message: `the daemon answered ${answer.status}${code === null ? "" : ` ${code}`}`,

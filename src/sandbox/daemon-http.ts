@@ -21,7 +21,7 @@ import {
   NoConversation,
   PushedSave,
 } from "./daemon.ts";
-import { ask, dialled, named, refused, unreachable, type Call } from "./daemon-ask.ts";
+import { ask, dialOptions, nameHeaders, toUnreachable, unreachable, type Call } from "./daemon-ask.ts";
 import { savingHttp, storableRestored } from "./daemon-saving.ts";
 import { workspaceHttp } from "./daemon-workspace.ts";
 import { linkRequest, type DaemonLink } from "./port.ts";
@@ -61,9 +61,9 @@ const openStream = (link: DaemonLink, { path, headers, refused: refusal }: Opene
   Effect.callback<IncomingMessage, DaemonUnreachable | NoConversation>((resume) => {
     const over = linkRequest(link, { method: "GET", path, by: "service" });
     const call = request({
-      ...dialled(link),
+      ...dialOptions(link),
       path: over.path,
-      headers: { ...headers, ...named(over.headers) },
+      headers: { ...headers, ...nameHeaders(over.headers) },
       timeout: SILENCE_MS,
     });
     call.on("timeout", () => call.destroy(new Error(`no data within ${SILENCE_MS} ms`)));
@@ -110,10 +110,10 @@ const taker = (answer: IncomingMessage): Effect.Effect<Buffer, DaemonUnreachable
 };
 
 /** The stream's lines, no faster than they are read. */
-const linesOf = (link: DaemonLink, opened: OpenedStream) =>
+const readLines = (link: DaemonLink, stream: OpenedStream) =>
   Stream.unwrap(
     Effect.map(
-      Effect.acquireRelease(openStream(link, opened), (answer) => Effect.sync(() => answer.destroy()), {
+      Effect.acquireRelease(openStream(link, stream), (answer) => Effect.sync(() => answer.destroy()), {
         interruptible: true,
       }),
       (answer) => Stream.fromEffectRepeat(taker(answer)),
@@ -128,7 +128,7 @@ interface Following {
 const DATA = "data: ";
 
 const logs = (link: DaemonLink, { context, after }: Following) =>
-  linesOf(link, {
+  readLines(link, {
     path: "/platform/logs",
     headers: { [USER_CONTEXT_HEADER]: context, "last-event-id": String(after) },
     refused: (status) => unreachable(new Error(`the log was refused with ${status}`)),
@@ -143,7 +143,7 @@ const logs = (link: DaemonLink, { context, after }: Following) =>
 const decodeReport = Schema.decodeUnknownOption(Schema.fromJsonString(ConversationReport));
 
 const conversation = (link: DaemonLink, { context, after }: Following) =>
-  linesOf(link, {
+  readLines(link, {
     path: `/platform/conversation?after=${after}`,
     headers: { [USER_CONTEXT_HEADER]: context },
     refused: (status) =>
@@ -153,7 +153,7 @@ const conversation = (link: DaemonLink, { context, after }: Following) =>
   }).pipe(
     // A blank line is a heartbeat. A line in another form does not come from our daemon.
     Stream.map((line) => decodeReport(line)),
-    Stream.filter((decoded) => decoded._tag === "Some"),
+    Stream.filter((option) => option._tag === "Some"),
     Stream.map(({ value }) => value),
   );
 
@@ -169,14 +169,14 @@ const ATTACH_TIMEOUT_MS = 60_000;
 const steer = <A>(
   link: DaemonLink,
   { context, ...call }: Omit<Call, "headers"> & { readonly context: string },
-  said: Schema.Decoder<A>,
+  schema: Schema.Decoder<A>,
 ): Effect.Effect<A, DaemonUnreachable | NoConversation> =>
   ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
     Effect.flatMap((answer): Effect.Effect<A, DaemonUnreachable | NoConversation> => {
       if (answer.status === 409) return Effect.fail(new NoConversation());
       return answer.status === 200
-        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text), unreachable)
-        : Effect.fail(refused(answer));
+        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(answer.text), unreachable)
+        : Effect.fail(toUnreachable(answer));
     }),
   );
 
@@ -203,22 +203,22 @@ const ports = (link: DaemonLink, context: string) =>
     Effect.flatMap((answer) =>
       answer.status === 200
         ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(Ports))(answer.text), unreachable)
-        : Effect.fail(refused(answer)),
+        : Effect.fail(toUnreachable(answer)),
     ),
-    Effect.map((told) => told.ports),
+    Effect.map((answer) => answer.ports),
   );
 
 /** Calls the control surface and decodes its answer. */
 const post = <A>(
   link: DaemonLink,
   { context, ...call }: Required<Omit<Call, "headers" | "limitBytes">> & { readonly context: string },
-  said: Schema.Decoder<A>,
+  schema: Schema.Decoder<A>,
 ): Effect.Effect<A, DaemonUnreachable> =>
   ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
     Effect.flatMap((answer) =>
       answer.status === 200
-        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text), unreachable)
-        : Effect.fail(refused(answer)),
+        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(answer.text), unreachable)
+        : Effect.fail(toUnreachable(answer)),
     ),
   );
 
@@ -253,9 +253,9 @@ const output = (link: DaemonLink, context: string, item: string) =>
       return answer.status === 200
         ? Effect.mapBoth(Schema.decodeUnknownEffect(Schema.fromJsonString(Output))(answer.text), {
             onFailure: unreachable,
-            onSuccess: (told) => told.output,
+            onSuccess: (reply) => reply.output,
           })
-        : Effect.fail(refused(answer));
+        : Effect.fail(toUnreachable(answer));
     }),
   );
 
@@ -271,7 +271,7 @@ const turn = (link: DaemonLink, context: string, after: number) =>
     Effect.flatMap((answer) =>
       answer.status === 200
         ? Effect.mapError(decodeTurn(answer.text), unreachable)
-        : Effect.fail(refused(answer)),
+        : Effect.fail(toUnreachable(answer)),
     ),
     Effect.map(({ last }) => last),
   );

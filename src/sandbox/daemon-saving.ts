@@ -9,7 +9,7 @@ import { Restored } from "../domain/save/saved.ts";
 import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import type { DaemonUnreachable, SavingClient } from "./daemon.ts";
-import { ask, dialled, named, refused, unreachable } from "./daemon-ask.ts";
+import { ask, dialOptions, nameHeaders, toUnreachable, unreachable } from "./daemon-ask.ts";
 import { linkRequest, type DaemonLink } from "./port.ts";
 
 /** The longest listing, bytes. */
@@ -40,7 +40,7 @@ const open = (
   const isWhole = Buffer.isBuffer(body);
   const call = Effect.sync(() =>
     request({
-      ...dialled(link),
+      ...dialOptions(link),
       method: "POST",
       path: over.path,
       headers: {
@@ -48,23 +48,23 @@ const open = (
         "content-type": isWhole ? "application/json" : "application/octet-stream",
         ...(isWhole && { "content-length": body.length }),
         ...headers,
-        ...named(over.headers),
+        ...nameHeaders(over.headers),
       },
     }),
   );
   return Effect.flatMap(
-    Effect.acquireRelease(call, (opened) => Effect.sync(() => opened.destroy())),
-    (opened) =>
+    Effect.acquireRelease(call, (outgoing) => Effect.sync(() => outgoing.destroy())),
+    (outgoing) =>
       Effect.callback<IncomingMessage, DaemonUnreachable>((resume) => {
-        opened.on("error", (error) => resume(Effect.fail(unreachable(error))));
-        opened.on("response", (answer) => {
+        outgoing.on("error", (error) => resume(Effect.fail(unreachable(error))));
+        outgoing.on("response", (answer) => {
           // The reader of the answer sees an error of its own.
           answer.on("error", () => undefined);
           resume(Effect.succeed(answer));
         });
-        if (isWhole) opened.end(body);
+        if (isWhole) outgoing.end(body);
         else
-          pipeline(body, opened, (error) => {
+          pipeline(body, outgoing, (error) => {
             if (error != null) resume(Effect.fail(unreachable(error)));
           });
       }),
@@ -72,7 +72,7 @@ const open = (
 };
 
 /** The whole text of an answer. */
-const textOf = (answer: IncomingMessage): Effect.Effect<string, DaemonUnreachable> =>
+const readText = (answer: IncomingMessage): Effect.Effect<string, DaemonUnreachable> =>
   Effect.callback((resume) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -86,10 +86,10 @@ const textOf = (answer: IncomingMessage): Effect.Effect<string, DaemonUnreachabl
   });
 
 /** Fails unless the answer is the wanted one. */
-const accepted = (answer: IncomingMessage): Effect.Effect<IncomingMessage, DaemonUnreachable> => {
+const requireAccepted = (answer: IncomingMessage): Effect.Effect<IncomingMessage, DaemonUnreachable> => {
   const { statusCode: status = 0 } = answer;
   if (status === 200) return Effect.succeed(answer);
-  return Effect.flatMap(textOf(answer), (text) => Effect.fail(refused({ status, text })));
+  return Effect.flatMap(readText(answer), (text) => Effect.fail(toUnreachable({ status, text })));
 };
 
 /** Results of a daemon in a form that a row can store. */
@@ -116,13 +116,13 @@ export const savingHttp: SavingClient = {
       headers: { [USER_CONTEXT_HEADER]: context },
     }).pipe(
       Effect.flatMap((answer) =>
-        answer.status === 200 ? decodeAs(Listing)(answer.text) : Effect.fail(refused(answer)),
+        answer.status === 200 ? decodeAs(Listing)(answer.text) : Effect.fail(toUnreachable(answer)),
       ),
     ),
-  read: (link, context, wanted) =>
+  read: (link, context, part) =>
     Effect.flatMap(
-      open(link, { path: "/platform/save/read", context, body: Buffer.from(JSON.stringify(wanted)) }),
-      accepted,
+      open(link, { path: "/platform/save/read", context, body: Buffer.from(JSON.stringify(part)) }),
+      requireAccepted,
     ),
   restore: (link, context, { body, timeoutMs, part }) =>
     Effect.scoped(
@@ -132,8 +132,8 @@ export const savingHttp: SavingClient = {
         body,
         ...(part !== undefined && { headers: { [RESTORE_PART_HEADER]: restorePartText(part) } }),
       }).pipe(
-        Effect.flatMap(accepted),
-        Effect.flatMap(textOf),
+        Effect.flatMap(requireAccepted),
+        Effect.flatMap(readText),
         Effect.flatMap(decodeAs(Restored)),
         Effect.map(storableRestored),
       ),
@@ -149,5 +149,7 @@ export const savingHttp: SavingClient = {
       timeoutMs: RETIRE_TIMEOUT_MS,
       body: {},
       headers: { [USER_CONTEXT_HEADER]: context },
-    }).pipe(Effect.flatMap((answer) => (answer.status === 200 ? Effect.void : Effect.fail(refused(answer))))),
+    }).pipe(
+      Effect.flatMap((answer) => (answer.status === 200 ? Effect.void : Effect.fail(toUnreachable(answer)))),
+    ),
 };

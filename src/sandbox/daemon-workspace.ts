@@ -10,7 +10,7 @@ import {
   type WorkspaceClient,
   type WorkspaceRefusal,
 } from "./daemon.ts";
-import { ask, refusalCode, refused, unreachable } from "./daemon-ask.ts";
+import { ask, refusalCode, toUnreachable, unreachable } from "./daemon-ask.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** Longer than the daemon works on one answer, and on another one before. */
@@ -19,27 +19,27 @@ const TIMEOUT_MS = 40_000;
 const LIMIT_BYTES = 8 * 1024 * 1024;
 
 const isRefusal = (code: string | null): code is WorkspaceRefusal =>
-  WORKSPACE_REFUSALS.some((known) => known === code);
+  WORKSPACE_REFUSALS.some((refusal) => refusal === code);
 
 const read = <A>(
   link: DaemonLink,
-  asked: { readonly context: string; readonly path: string; readonly query: Record<string, string> },
-  said: Schema.Decoder<A>,
+  query: { readonly context: string; readonly path: string; readonly query: Record<string, string> },
+  schema: Schema.Decoder<A>,
 ): Effect.Effect<A, DaemonUnreachable | WorkspaceRefused> =>
   ask(link, {
-    path: `/platform/workspace/${asked.path}?${new URLSearchParams(asked.query).toString()}`,
+    path: `/platform/workspace/${query.path}?${new URLSearchParams(query.query).toString()}`,
     timeoutMs: TIMEOUT_MS,
     limitBytes: LIMIT_BYTES,
-    headers: { [USER_CONTEXT_HEADER]: asked.context },
+    headers: { [USER_CONTEXT_HEADER]: query.context },
   }).pipe(
     Effect.flatMap((answer): Effect.Effect<A, DaemonUnreachable | WorkspaceRefused> => {
       if (answer.status === 200)
         return Effect.mapError(
-          Schema.decodeUnknownEffect(Schema.fromJsonString(said))(answer.text),
+          Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(answer.text),
           unreachable,
         );
       const code = refusalCode(answer);
-      return Effect.fail(isRefusal(code) ? new WorkspaceRefused({ code }) : refused(answer));
+      return Effect.fail(isRefusal(code) ? new WorkspaceRefused({ code }) : toUnreachable(answer));
     }),
   );
 

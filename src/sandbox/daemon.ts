@@ -108,7 +108,7 @@ export interface WorkspaceClient {
   readonly diff: (
     link: DaemonLink,
     context: string,
-    asked: WorkspaceSides & { readonly path: string | null },
+    part: WorkspaceSides & { readonly path: string | null },
   ) => ReadOf<string>;
   /** A directory, or a file's text. An empty path is the workspace itself. */
   readonly files: (
@@ -132,7 +132,7 @@ export interface SavingClient {
   readonly listing: (
     link: DaemonLink,
     context: string,
-    asked: { readonly request: ListRequest; readonly timeoutMs: number },
+    list: { readonly request: ListRequest; readonly timeoutMs: number },
   ) => Effect.Effect<Listing, DaemonUnreachable>;
   /** Frames (domain/save/frames.ts), as they arrive. The stream ends with an error if the connection breaks off. */
   readonly read: (
@@ -181,7 +181,7 @@ export class DaemonClient extends Context.Service<
     readonly prepare: (
       link: DaemonLink,
       context: string,
-      prepared: { readonly commit: string; readonly pack: Uint8Array },
+      preparation: { readonly commit: string; readonly pack: Uint8Array },
     ) => Effect.Effect<void, DaemonUnreachable>;
     /**
      * Gives a waiting sandbox its session. May be repeated.
@@ -233,11 +233,11 @@ export class DaemonClient extends Context.Service<
      * The numbered log lines after a number, and then each new one, no faster than they are read. Missing numbers are
      * lines that the daemon no longer has. Ends with the daemon.
      *
-     * @param asked `context` is a signed user context for its session.
+     * @param from `context` is a signed user context for its session.
      */
     readonly logs: (
       link: DaemonLink,
-      asked: { readonly context: string; readonly after: number },
+      from: { readonly context: string; readonly after: number },
     ) => Stream.Stream<LogLine, DaemonUnreachable>;
     /**
      * The conversation: each item whose version is above the number, the turn, and then each change, no faster than they
@@ -245,9 +245,9 @@ export class DaemonClient extends Context.Service<
      */
     readonly conversation: (
       link: DaemonLink,
-      asked: { readonly context: string; readonly after: number },
+      from: { readonly context: string; readonly after: number },
     ) => Stream.Stream<ConversationReport, DaemonUnreachable | NoConversation>;
-    /** A tool's whole output, of which its item has the beginning. Null: the daemon does not have it. `item`: its native id. */
+    /** A tool's whole output, of which its item has the beginning. Null if the daemon does not have it. `item`: its native id. */
     readonly output: (
       link: DaemonLink,
       context: string,

@@ -65,12 +65,12 @@ export const refusalBody = (refusal: Refusal): string =>
 
 /** The headers that are not for the proxy itself. Repeated ones stay repeated. */
 export const endToEndHeaders = (message: IncomingMessage): OutgoingHttpHeaders => {
-  const listed = (message.headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
+  const connectionNames = (message.headers.connection ?? "").toLowerCase().split(/\s*,\s*/);
   const headers: Record<string, string[]> = {};
   for (let index = 0; index + 1 < message.rawHeaders.length; index += 2) {
     const name = message.rawHeaders[index] ?? "";
     const lower = name.toLowerCase();
-    if (HOP_BY_HOP.has(lower) || listed.includes(lower)) continue;
+    if (HOP_BY_HOP.has(lower) || connectionNames.includes(lower)) continue;
     (headers[lower] ??= []).push(message.rawHeaders[index + 1] ?? "");
   }
   return headers;

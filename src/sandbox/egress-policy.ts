@@ -27,7 +27,7 @@ export interface EgressPolicy {
   /** Host names, `*.example.org` for all subdomains, `*` for every public host. */
   readonly allow: readonly string[];
   readonly secretNames: readonly string[];
-  /** The origin of the service's own listener. Null: unreachable. */
+  /** The origin of the service's own listener. Null if unreachable. */
   readonly serviceUrl: string | null;
   /** The hosts by which others reach the service, its nodes and its previews; `*.example.org` for all subdomains. */
   readonly serviceHosts?: readonly string[] | undefined;
@@ -75,7 +75,7 @@ export type EgressDecision =
     }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** Why a request is refused. Null: it is not. @param path as the client wrote it */
+/** Why a request is refused. Null if it is not. @param path as the client wrote it */
 export type RequestRule = (method: string, path: string) => string | null;
 
 interface Opening {
@@ -124,9 +124,11 @@ const canonical = (host: string): string =>
     .replace(/\.$/, "");
 
 const matches = (pattern: string, host: string): boolean => {
-  const wanted = canonical(pattern);
-  if (wanted === "*") return true;
-  return wanted.startsWith("*.") ? host.endsWith(wanted.slice(1)) : host === wanted;
+  const canonicalPattern = canonical(pattern);
+  if (canonicalPattern === "*") return true;
+  return canonicalPattern.startsWith("*.")
+    ? host.endsWith(canonicalPattern.slice(1))
+    : host === canonicalPattern;
 };
 
 const internal = (policy: EgressPolicy, host: string, port: number): EgressDecision => {

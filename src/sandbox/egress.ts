@@ -17,7 +17,7 @@ import { type Socket, connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { connect as connectTls } from "node:tls";
-import { type Allowances, unbracketed } from "../ground/net/address.ts";
+import { type Allowances, withoutBrackets } from "../ground/net/address.ts";
 import { ownAddresses } from "../ground/net/own-addresses.ts";
 import { type Connect, type Destination, dial, type Network } from "../ground/net/dial.ts";
 import { NetFault, toFault } from "../ground/net/fault.ts";
@@ -70,9 +70,9 @@ interface Target {
   readonly port: number;
   readonly allowances: Allowances;
   readonly tls: boolean;
-  /** The name for the Host header and for TLS. Null: the client's own. */
+  /** The name for the Host header and for TLS. Null means the client's own. */
   readonly name: string | null;
-  /** Null: everything may be asked there. */
+  /** If null, everything may be asked there. */
   readonly rule: RequestRule | null;
   readonly tunnel: "open" | "refused" | "read";
   /** The addresses behind the service's own names are closed, too (egress-policy.ts E5). */
@@ -119,7 +119,7 @@ interface Known {
   readonly service: ServiceAddresses;
 }
 
-const isOneOf = (addresses: readonly string[], { reason }: NetFault): boolean =>
+const isResolved = (addresses: readonly string[], { reason }: NetFault): boolean =>
   reason._tag === "ForbiddenAddress" && reason.kind === "own" && addresses.includes(reason.address);
 
 const connectTo = async (target: Target, options: EgressOptions & Known): Promise<Socket> => {
@@ -135,7 +135,7 @@ const connectTo = async (target: Target, options: EgressOptions & Known): Promis
     );
     return socket.setTimeout(idleMs, () => socket.destroy());
   } catch (error) {
-    if (error instanceof NetFault && isOneOf(service, error))
+    if (error instanceof NetFault && isResolved(service, error))
       throw new Refusal(403, `the host has an address of this service: sandboxes use http://${SERVICE_HOST}`);
     if (allowances === PUBLIC || !(error instanceof NetFault)) throw error;
     // A sandbox does not learn the addresses of the operator's own hosts.
@@ -144,12 +144,12 @@ const connectTo = async (target: Target, options: EgressOptions & Known): Promis
 };
 
 /** @param plain null: a tunnel @throws Refusal */
-const admitted = (policy: EgressPolicy, { host, port }: Destination, plain: PlainRequest | null): Target => {
+const admit = (policy: EgressPolicy, { host, port }: Destination, plain: PlainRequest | null): Target => {
   const target = allowedTarget(policy, host, port);
   if (plain === null && target.tunnel !== "open")
     throw new Refusal(403, `${host} accepts plain requests, not CONNECT`);
-  const refused = plain === null ? null : (target.rule?.(plain.method, plain.path) ?? null);
-  if (refused !== null) throw new Refusal(403, refused);
+  const refusal = plain === null ? null : (target.rule?.(plain.method, plain.path) ?? null);
+  if (refusal !== null) throw new Refusal(403, refusal);
   return target;
 };
 
@@ -167,20 +167,20 @@ const reporting = async <A>({ refused }: EgressOptions, host: string, work: () =
 /** Connects to an allowed host. @param plain null: a tunnel @throws Refusal */
 const reach = (options: EgressOptions & Known, to: Destination, plain: PlainRequest | null) =>
   reporting(options, to.host, async () => {
-    const target = admitted(options.policy, to, plain);
+    const target = admit(options.policy, to, plain);
     return { target, socket: await connectTo(target, options) };
   });
 
 /** The server name for TLS. Addresses are not sent as names (RFC 6066, 3). */
 const serverName = ({ name }: Target): { readonly servername?: string } => {
-  const host = unbracketed((name ?? "").replace(/:\d+$/, ""));
+  const host = withoutBrackets((name ?? "").replace(/:\d+$/, ""));
   return host === "" || isIP(host) !== 0 ? {} : { servername: host };
 };
 
 /** The path as the client wrote it: its recipient may normalise it. */
-const rawPath = (written: string, url: URL): string => {
-  const start = written.indexOf("/", "http://".length);
-  return start === -1 ? `/${url.search}` : written.slice(start);
+const rawPath = (target: string, url: URL): string => {
+  const start = target.indexOf("/", "http://".length);
+  return start === -1 ? `/${url.search}` : target.slice(start);
 };
 
 const isModelHost = ({ host, port }: Destination): boolean => host === MODEL_HOST && port === 80;
@@ -195,7 +195,7 @@ const forwardToModel = async (
   const call = { ...messages, path: plain.path };
   if (await passModel(models, { ...call, gateway: null })) return;
   const gateway = await reporting(options, MODEL_HOST, async () => {
-    admitted(policy, { host: MODEL_HOST, port: 80 }, plain);
+    admit(policy, { host: MODEL_HOST, port: 80 }, plain);
     return new URL(policy.llmUpstream ?? "");
   });
   if (!(await passModel(models, { ...call, gateway }))) throw new Refusal(403, "the sandbox has ended");
@@ -233,13 +233,13 @@ const forward = async (
     path,
     headers: { ...headers, host: target.name ?? url.host },
   });
-  const answered = Promise.withResolvers<IncomingMessage>();
-  upstream.on("response", answered.resolve);
-  upstream.on("error", (error) => answered.reject(toFault(error, { host: url.hostname })));
+  const response = Promise.withResolvers<IncomingMessage>();
+  upstream.on("response", response.resolve);
+  upstream.on("error", (error) => response.reject(toFault(error, { host: url.hostname })));
   // When a client leaves, its upstream request ends.
   outgoing.on("close", () => upstream.destroy());
   pipeline(incoming, upstream).catch(() => upstream.destroy());
-  const answer = await answered.promise;
+  const answer = await response.promise;
   outgoing.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEndHeaders(answer));
   await pipeline(answer, outgoing);
 };
@@ -248,7 +248,7 @@ const forward = async (
 const authority = (text: string): Destination => {
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]\s]+):(\d{1,5})$/.exec(text);
   if (match?.[1] === undefined) throw new Refusal(400, "CONNECT needs host:port");
-  return { host: unbracketed(match[1]), port: Number(match[2]) };
+  return { host: withoutBrackets(match[1]), port: Number(match[2]) };
 };
 
 const ESTABLISHED = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -263,10 +263,10 @@ const tunnel = async (
     readonly service: ServiceTunnels;
     readonly models: ServiceTunnels;
   },
-  wanted: string,
+  wantedHost: string,
   client: Duplex,
 ): Promise<void> => {
-  const { host, port } = authority(wanted);
+  const { host, port } = authority(wantedHost);
   if (options.models !== undefined && isModelHost({ host: host.toLowerCase(), port })) {
     client.write(ESTABLISHED);
     models.accept(client);
@@ -288,7 +288,7 @@ const tunnel = async (
   joinStreams(client, upstream);
 };
 
-/** @param host as the client asked for it. Null: it asked for no tunnel. */
+/** @param host as the client asked for it. Null if it asked for no tunnel. */
 const refuseTunnel = (client: Duplex, refusal: Refusal, host: string | null = null): void => {
   const body = refusalBody(refusal);
   client.end(

@@ -13,9 +13,8 @@ export interface ModelRequest {
   readonly path: string;
   /** Names in lower case, without those of the proxy itself. */
   readonly headers: Headers;
-  /** Null: one of the account's own providers, by the path. Otherwise the managed gateway's base URL: the policy allows the request. */
+  /** The managed gateway's base URL: the policy allows the request. Null means one of the account's providers, by the path. */
   readonly gateway: URL | null;
-  /** Null: it has none. */
   readonly body: Readable | null;
   /** Aborts when the caller leaves. */
   readonly left: AbortSignal;
@@ -34,13 +33,13 @@ export interface ModelRefusal {
   readonly reason: string;
 }
 
-/** Null: the path names no provider of the account, or the sandbox has ended. */
+/** Null if the path names no provider of the account, or the sandbox has ended. */
 export type ServeModel = (request: ModelRequest) => Promise<ModelAnswer | ModelRefusal | null>;
 
 export class ModelDoor {
   #serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null = null;
 
-  /** From now on, this one answers. Null: calls are refused. */
+  /** From now on, this one answers. If null, calls are refused. */
   answerWith(serve: ((sandboxId: string, request: ModelRequest) => ReturnType<ServeModel>) | null): void {
     this.#serve = serve;
   }

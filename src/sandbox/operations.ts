@@ -39,7 +39,7 @@ export const attempt = <A>(
 /** The port's operations as promises. */
 export interface SandboxOperations {
   create(spec: SandboxSpec): Promise<void>;
-  exitOf(id: string): Promise<SandboxExit>;
+  awaitExit(id: string): Promise<SandboxExit>;
   list(): Promise<SandboxListing[]>;
   link(id: string): Promise<DaemonLink>;
   setSecretNames(id: string, secretNames: readonly string[]): Promise<void>;
@@ -57,7 +57,7 @@ export const installedIn =
     packaged === undefined
       ? Effect.succeed(null)
       : attempt("create", () => runtimes.find(packaged.name)).pipe(
-          Effect.match({ onSuccess: (found) => found?.digest ?? null, onFailure: () => null }),
+          Effect.match({ onSuccess: (tree) => tree?.digest ?? null, onFailure: () => null }),
         );
 
 /** The port over these operations. One that changes something is not interrupted half-way. */
@@ -67,7 +67,7 @@ export const portOver = (
 ): Port => ({
   ...about,
   create: (spec) => Effect.uninterruptible(attempt("create", () => sandboxes.create(spec))),
-  awaitExit: (id) => Effect.promise(() => sandboxes.exitOf(id)),
+  awaitExit: (id) => Effect.promise(() => sandboxes.awaitExit(id)),
   list: attempt("list", () => sandboxes.list()),
   link: (id) => attempt("link", () => sandboxes.link(id)),
   setSecretNames: (id, names) =>

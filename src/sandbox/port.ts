@@ -23,7 +23,7 @@ import type { LaunchAgent, LaunchRuntime, Recap } from "../domain/sandbox/launch
 /** Everything that a provider needs to start one sandbox. */
 export interface SandboxSpec {
   readonly id: string;
-  /** Null: the sandbox waits for its session, which it gets by `DaemonClient.claim`. */
+  /** Null if the sandbox waits for its session, which it gets by `DaemonClient.claim`. */
   readonly sessionId: string | null;
   /**
    * The injected environment (spec.md, injected environment), including PLATFORM_TOKEN: for PID 1 and the daemon. Without
@@ -33,7 +33,7 @@ export interface SandboxSpec {
   /** Project secrets: for the agent runtime alone, passed in the launch file (domain/sandbox/launch.ts). */
   readonly secrets: Readonly<Record<string, string>>;
   /**
-   * The image whose file system the sandbox sees, by the name in the project's manifest. Null: the provider's own, for
+   * The image whose file system the sandbox sees, by the name in the project's manifest. Null means the provider's own, for
    * `local`, `gvisor` and `docker` the machine's.
    */
   readonly image: string | null;
@@ -43,7 +43,7 @@ export interface SandboxSpec {
   readonly egressAllow: readonly string[];
   /**
    * The managed model gateway of the account's tier, where `http://llm.platform.internal` leads to, e.g. `http://127.0.0.1:9999/v1`.
-   * Requests keep their path, which must be below this one. Null: unreachable.
+   * Requests keep their path, which must be below this one. Null if unreachable.
    */
   readonly llmUpstream: string | null;
   /** The providers of models that the sandbox reaches by their inside addresses (account-provider.ts). Absent: none. */
@@ -52,11 +52,11 @@ export interface SandboxSpec {
   readonly runtime: LaunchRuntime;
   /** The digest of its program on the node (`installed` of the port). Absent: the node has none for it. */
   readonly installed?: string;
-  /** What the manifest says of the session's agent. Null: nothing, or the claim brings it. */
+  /** What the manifest says of the session's agent. Null if there is nothing, or the claim brings it. */
   readonly agent: LaunchAgent | null;
   /** The commit of a former sandbox's saved work. Empty: it is made when somebody fetches it. Null without saved work. */
   readonly wip: string | null;
-  /** What that work lacks, as sentences for the agent. Null: nothing, as far as is known. */
+  /** What that work lacks, as sentences for the agent. Null if nothing does, as far as is known. */
   readonly wipLacks: string | null;
   /** Whether the sandbox brings that work back into its checkout. */
   readonly restore: boolean;
@@ -98,7 +98,7 @@ export type DaemonLink =
       readonly kind: "node";
       readonly url: string;
       /** The requester: requests of a person or program keep a session from being idle, the service's own do not. */
-      readonly request: (asked: { readonly method: string; readonly path: string; readonly by: Asker }) => {
+      readonly request: (request: { readonly method: string; readonly path: string; readonly by: Asker }) => {
         readonly path: string;
         /** Raw headers, name before value. */
         readonly headers: readonly string[];
@@ -123,9 +123,9 @@ export const linkTarget = (
 /** The request that reaches the daemon's `path` over a link: the path itself, or its address at the forwarding node. */
 export const linkRequest = (
   link: DaemonLink,
-  asked: { readonly method: string; readonly path: string; readonly by: Asker },
+  request: { readonly method: string; readonly path: string; readonly by: Asker },
 ): { readonly path: string; readonly headers: readonly string[] } =>
-  link.kind === "node" ? link.request(asked) : { path: asked.path, headers: [] };
+  link.kind === "node" ? link.request(request) : { path: request.path, headers: [] };
 
 /** Why a sandbox ended. Reported once, and kept until the sandbox is destroyed. */
 export interface SandboxExit {
@@ -135,7 +135,7 @@ export interface SandboxExit {
 
 export interface SandboxListing {
   readonly id: string;
-  /** Null: it was started without a session. */
+  /** Null if it was started without a session. */
   readonly sessionId: string | null;
   readonly state: "running" | "exited";
 }
@@ -187,7 +187,7 @@ export class SandboxProvider extends Context.Service<
      * `destroy`.
      */
     readonly create: (spec: SandboxSpec) => Effect.Effect<void, SandboxError>;
-    /** The digest of the program that new sandboxes on this node get for a runtime. Null: the node has none for it. */
+    /** The digest of the program that new sandboxes on this node get for a runtime. Null if the node has none for it. */
     readonly installed: (runtime: LaunchRuntime) => Effect.Effect<string | null>;
     /** Completes when the sandbox has ended by itself or does not exist. Interrupt it to stop watching. */
     readonly awaitExit: (id: string) => Effect.Effect<SandboxExit>;

@@ -16,10 +16,10 @@ export type TellRefused = (of: Asking) => (host: string, reason: string) => void
 export const tellRefused: Effect.Effect<TellRefused> = Effect.map(
   Effect.context<never>(),
   (context) => (of) => {
-    const told = new Set<string>();
+    const reported = new Set<string>();
     return (host, reason) => {
-      if (told.has(host) || told.size >= HOSTS_MAX) return;
-      told.add(host);
+      if (reported.has(host) || reported.size >= HOSTS_MAX) return;
+      reported.add(host);
       const line = Effect.logInfo(`a sandbox asked for a host that it may not reach: ${host}`);
       void Effect.runForkWith(context)(Effect.annotateLogs(line, { ...of, reason }));
     };

@@ -27,10 +27,10 @@ export class ServiceAddresses {
   }
 
   #addresses(name: string): Promise<readonly string[]> {
-    const known = this.#known.get(name);
+    const cached = this.#known.get(name);
     const now = performance.now();
-    if (known !== undefined && now - known.at < this.#freshMs) return known.addresses;
-    const addresses = this.#resolve(name).catch(() => known?.addresses ?? []);
+    if (cached !== undefined && now - cached.at < this.#freshMs) return cached.addresses;
+    const addresses = this.#resolve(name).catch(() => cached?.addresses ?? []);
     this.#known.set(name, { at: now, addresses });
     return addresses;
   }

@@ -121,7 +121,7 @@ export async function* arrivingFrames(
       for (const part of reader.push(bytes as Buffer)) {
         if (part.type === "chunk") await collector.add(part.bytes);
         else {
-          yield await arrived({ collector, signal }, part);
+          yield await receive({ collector, signal }, part);
           collector = new Collector(directory);
         }
       }
@@ -132,7 +132,7 @@ export async function* arrivingFrames(
   }
 }
 
-const arrived = async (
+const receive = async (
   { collector, signal }: { readonly collector: Collector; readonly signal: AbortSignal },
   { end }: Extract<FramePart, { type: "end" }>,
 ): Promise<ArrivedFrame> => ({

@@ -44,7 +44,7 @@ const repack = (path: string, args: readonly string[]) =>
 const packsIn = (path: string): Promise<readonly string[]> => readdir(join(path, "objects", "pack"));
 
 /** Changes when a ref moves or a pack comes. */
-const stateOf = Effect.fnUntraced(function* (path: string) {
+const readState = Effect.fnUntraced(function* (path: string) {
   const refs = yield* listRefs(path, "refs/saves/");
   const packs = yield* Effect.mapError(
     filesystem("Reading the saves", () => packsIn(path)),
@@ -73,7 +73,7 @@ export const collect = Effect.fnUntraced(function* (path: string) {
   if (!(yield* exists(path))) return;
   yield* removeLeftovers(path);
   yield* repack(path, ["-a"]);
-  const { digest } = yield* stateOf(path);
+  const { digest } = yield* readState(path);
   yield* Effect.mapError(
     filesystem("Noting the collection", () => writeFile(join(path, COLLECTED), digest)),
     storeError,
@@ -92,10 +92,10 @@ const lastCollection = (path: string) =>
 
 const tend = Effect.fnUntraced(function* (saves: SavesDirectory, projectId: string) {
   const { path, turns } = yield* saves.project(projectId);
-  const state = yield* stateOf(path);
+  const state = yield* readState(path);
   if (state.isEmpty) {
     const removal = Effect.mapError(removeRepository(saves.directory, { projectId }), storeError);
-    const isEmptyStill = Effect.map(stateOf(path), ({ isEmpty }) => isEmpty);
+    const isEmptyStill = Effect.map(readState(path), ({ isEmpty }) => isEmpty);
     yield* turns.alone(Effect.when(removal, isEmptyStill));
     return;
   }
@@ -117,7 +117,7 @@ export const collection = (saves: SavesDirectory, measures: MeasuresApi): Collec
         reason: message,
       }),
     );
-  const bytesOf = (projectId: string): Effect.Effect<number> =>
+  const countBytes = (projectId: string): Effect.Effect<number> =>
     saves.project(projectId).pipe(
       Effect.flatMap(({ path }) => filesBytes(path)),
       Effect.map(({ bytes }) => bytes),
@@ -127,7 +127,7 @@ export const collection = (saves: SavesDirectory, measures: MeasuresApi): Collec
     round: Effect.gen(function* () {
       yield* Effect.forEach(yield* repositoriesIn(saves.directory), tendOne, { discard: true });
       if (!measures.isOn) return;
-      const sizes = yield* Effect.forEach(yield* repositoriesIn(saves.directory), bytesOf);
+      const sizes = yield* Effect.forEach(yield* repositoriesIn(saves.directory), countBytes);
       measures.set(
         "saves_bytes",
         {},

@@ -35,9 +35,9 @@ class Answers {
       if (done === true) throw new Error(`The saved content could not be read. ${this.#git.stderr()}`);
       this.#rest = value;
     }
-    const taken = this.#rest.subarray(0, most);
-    this.#rest = this.#rest.subarray(taken.length);
-    return taken;
+    const bytes = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(bytes.length);
+    return bytes;
   }
 
   async #line(): Promise<string> {
@@ -77,12 +77,12 @@ const whole = async (chunks: AsyncIterable<Buffer>): Promise<Buffer> => {
 export async function* readContents(
   git: GitProcess,
   objects: readonly string[],
-  stored: ReadonlySet<string>,
+  storedIds: ReadonlySet<string>,
 ): AsyncGenerator<StoredContent> {
   const answers = new Answers(git);
-  git.stdin.end(objects.flatMap((object) => (stored.has(object) ? `${object}\n` : [])).join(""));
+  git.stdin.end(objects.flatMap((object) => (storedIds.has(object) ? `${object}\n` : [])).join(""));
   for (const object of objects) {
-    if (!stored.has(object)) {
+    if (!storedIds.has(object)) {
       yield { object, size: 0, bytes: null };
       continue;
     }
@@ -103,10 +103,10 @@ export const contentsIn = (directory: SavesDirectory) =>
     const { path, prefix, turns } = yield* directory.session(place);
     yield* turns.shared;
     if (!(yield* exists(path))) return readNothing(objects);
-    const stored = yield* storedObjects(path, prefix, objects);
+    const storedIds = yield* storedObjects(path, prefix, objects);
     const git = yield* Effect.mapError(
       spawnGit({ repository: path, args: ["cat-file", "--batch"], config: SAVES_CONFIG }),
       storeError,
     );
-    return readContents(git, objects, stored);
+    return readContents(git, objects, storedIds);
   });

@@ -7,16 +7,16 @@ import { type Save, SaveStoreError } from "./store.ts";
 import { savedWords } from "./words.ts";
 
 /** The branch of each session has its id as its name. The copy has the other session's branch. */
-const onBranchOf = (save: Save, from: string, to: string): Save => {
+const moveBranch = (save: Save, from: string, to: string): Save => {
   const [before, after] = [`refs/heads/${from}`, `refs/heads/${to}`];
-  const renamed = <Ref extends string | null>(ref: Ref): Ref | string => (ref === before ? after : ref);
+  const rename = <Ref extends string | null>(ref: Ref): Ref | string => (ref === before ? after : ref);
   return {
     ...save,
-    head: { ...save.head, ref: renamed(save.head.ref) },
+    head: { ...save.head, ref: rename(save.head.ref) },
     // Repositories inside the workspace have branches of their own.
     commits: save.commits.map((one) =>
       one.repository === ""
-        ? Object.assign({}, one, { ref: renamed(one.ref), within: renamed(one.within) })
+        ? Object.assign({}, one, { ref: rename(one.ref), within: rename(one.within) })
         : one,
     ),
   };
@@ -35,9 +35,9 @@ const newest = Effect.fnUntraced(function* (
 export const copying = Effect.fnUntraced(
   function* (request: CopyRequest, { options, store }: Pick<SaverParts, "options" | "store">) {
     const { projectId, sessionId, turn, to } = request;
-    const found = yield* turn === null ? newest(request, { options, store }) : store.ofTurn(request, turn);
-    if (found === null) return null;
-    const save = onBranchOf(found, sessionId, to);
+    const source = yield* turn === null ? newest(request, { options, store }) : store.ofTurn(request, turn);
+    if (source === null) return null;
+    const save = moveBranch(source, sessionId, to);
     yield* store.copy(request, { sessionId: to, save });
     const outcome = {
       last: save,
@@ -49,8 +49,8 @@ export const copying = Effect.fnUntraced(
       lookedAt: null,
     };
     const redactor = yield* options.redactor(projectId);
-    const saved = savedWords({ ...outcome, nodeId: options.nodeId }, redactor);
-    return { base: save.base, saved } satisfies CopiedSave;
+    const words = savedWords({ ...outcome, nodeId: options.nodeId }, redactor);
+    return { base: save.base, saved: words } satisfies CopiedSave;
   },
   Effect.mapError((error) => (error instanceof SaveStoreError ? gitError(error) : error)),
 );

@@ -18,7 +18,7 @@ import { SaveCollection, type SavePlace } from "./port.ts";
 import { diskRoom, makeRoom, type RoomLimits } from "./room.ts";
 import {
   deleteRefs,
-  failed,
+  failedStore,
   listRefs,
   LONG_MS,
   type SaveRef,
@@ -49,15 +49,15 @@ const readSave = Effect.fnUntraced(function* (path: string, commit: string) {
     }),
     storeError,
   );
-  if (truncated) return yield* failed("The description of the save is too long.");
+  if (truncated) return yield* failedStore("The description of the save is too long.");
   return yield* Effect.mapError(decodeSave(stdout.toString("utf8")), () =>
-    failed("The description of the save is damaged."),
+    failedStore("The description of the save is damaged."),
   );
 });
 
 /** When a turn was kept, in as many digits for each, and its id. Earlier versions kept turns by their numbers. */
 const KEPT_TURN = /\/(\d{15})-([0-9a-f-]{36})$/;
-const turnOf = ({ name }: SaveRef): string | undefined => KEPT_TURN.exec(name)?.[2];
+const refTurn = ({ name }: SaveRef): string | undefined => KEPT_TURN.exec(name)?.[2];
 const keptAt = ({ name }: SaveRef): number => Number(KEPT_TURN.exec(name)?.[1] ?? 0);
 const oldestFirst = (one: SaveRef, other: SaveRef): number => keptAt(one) - keptAt(other);
 
@@ -89,7 +89,7 @@ const setAside = Effect.fnUntraced(function* (repository: SessionRepository) {
   const last = yield* lastRef(repository);
   if (last === null) return;
   const { sandboxId } = yield* readSave(path, last.commit);
-  if (parseUuid(sandboxId) === null) return yield* failed("A save belongs to a sandbox by its id.");
+  if (parseUuid(sandboxId) === null) return yield* failedStore("A save belongs to a sandbox by its id.");
   const earlier = `${prefix}/earlier/${sandboxId}`;
   yield* updateRefs(path, [`update ${earlier} ${last.commit}`, `delete ${prefix}/last ${last.commit}`]);
   yield* syncRef(path, earlier);
@@ -101,13 +101,13 @@ const keepTurn = Effect.fnUntraced(function* (repository: SessionRepository, tur
   if (last === null || parseUuid(turn) === null) return;
   const now = yield* Clock.currentTimeMillis;
   const refs = yield* listRefs(path, `${prefix}/turns/`);
-  const others = refs.filter((ref) => turnOf(ref) !== turn).toSorted(oldestFirst);
-  const gone = [
-    ...refs.filter((ref) => turnOf(ref) === turn),
+  const others = refs.filter((ref) => refTurn(ref) !== turn).toSorted(oldestFirst);
+  const obsoleteRefs = [
+    ...refs.filter((ref) => refTurn(ref) === turn),
     ...others.slice(0, Math.max(0, others.length - KEPT_TURNS + 1)),
   ];
   yield* updateRefs(path, [
-    ...gone.map(({ name }) => `delete ${name}`),
+    ...obsoleteRefs.map(({ name }) => `delete ${name}`),
     `create ${prefix}/turns/${String(now).padStart(15, "0")}-${turn} ${last.commit}`,
   ]);
 });
@@ -117,7 +117,7 @@ const turnRefs = Effect.fnUntraced(function* ({ path, prefix, turns }: SessionRe
   const refs = yield* listRefs(path, `${prefix}/turns/`);
   return refs
     .flatMap((ref) => {
-      const id = turnOf(ref);
+      const id = refTurn(ref);
       return id === undefined ? [] : [Object.assign(ref, { id })];
     })
     .toSorted(oldestFirst);
@@ -164,7 +164,7 @@ const makeStore = (options: GitStoreOptions, directory: SavesDirectory): SaveSto
     part: (place) => part(place, "last"),
     history: (place) => at(place, loadHistory),
     historyPart: (place) => part(place, "history"),
-    room: (place, wanted) => at(place, (repository) => room(repository, wanted)),
+    room: (place, bytes) => at(place, (repository) => room(repository, bytes)),
     contents: contentsIn(directory),
     replaceEarlier: (place, save) =>
       Effect.scoped(

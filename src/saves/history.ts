@@ -24,25 +24,25 @@ const asSave = (
 });
 
 /**
- * The history of a listing, to be stored. Null: the listing has none, it is too large, or the stored one is the same.
+ * The history of a listing, to be stored. Null if the listing has none, it is too large, or the stored one is the same.
  *
- * @param made which sandbox listed it, and when it was asked, ms since the epoch
+ * @param newSave which sandbox listed it, and when it was asked, ms since the epoch
  */
 export const wantedHistory = (
   listing: Listing,
-  stored: Save | null,
-  made: { readonly sandboxId: string; readonly at: number },
+  lastSave: Save | null,
+  newSave: { readonly sandboxId: string; readonly at: number },
 ): Save | null => {
   const { history } = listing;
   if (history === undefined) return null;
   const { items } = history;
   const bytes = items.reduce((sum, { size }) => sum + size, 0);
   if (bytes > HISTORY_BYTES_MAX || items.length > HISTORY_FILES_MAX) return null;
-  const save = asSave(history, { ...made, listing });
-  return contentOf(save) === contentOf(stored) ? null : save;
+  const save = asSave(history, { ...newSave, listing });
+  return contentKey(save) === contentKey(lastSave) ? null : save;
 };
 
-const contentOf = (save: Save | null): string => JSON.stringify([save?.history, save?.items]);
+const contentKey = (save: Save | null): string => JSON.stringify([save?.history, save?.items]);
 
 /** What a restoration gets. Empty without a history. */
 export const plannedHistory = (save: Save | null): Pick<RestorePlan, "history"> =>

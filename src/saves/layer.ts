@@ -72,10 +72,10 @@ const repositoryAt = (directories: readonly string[], projectId: string) =>
     return yield* unknownRepository();
   });
 
-const sandboxOf =
+const findSandbox =
   ({ sandboxes }: Parts) =>
   (sessionId: string) =>
-    sandboxes.newestOf(sessionId).pipe(
+    sandboxes.newest(sessionId).pipe(
       Effect.map((sandbox) => sandbox?.id ?? null),
       Effect.orElseSucceed(() => null),
     );
@@ -158,8 +158,8 @@ const makeComparisons = ({ git, views }: Parts) => {
   };
 };
 
-/** The other node that has the session's saves. Null: this one has some, or none has. */
-const elsewhereOf =
+/** The other node that has the session's saves. Null if this one has some, or none has. */
+const findElsewhere =
   ({ sessions, options }: Parts) =>
   ({ projectId, sessionId }: SavePlace): Effect.Effect<string | null> =>
     sessions.get(sessionId).pipe(
@@ -232,14 +232,14 @@ const make = Effect.fnUntraced(function* (options: SavesOptions) {
     store,
     endpoint: viewEndpoint,
     repository: (id) => repositoryAt(options.repositories, id),
-    sandboxOf: sandboxOf(parts),
+    findSandbox: findSandbox(parts),
   });
   const { round } = yield* SaveCollection;
   const leftovers = yield* makeLeftovers;
   return Context.make(LocalSaves, yield* makeLocal(parts)).pipe(
     Context.add(SavesDoor, {
       before: (repositories) =>
-        withSavedWork(repositories, { views, viewEndpoint, oldPushes, elsewhere: elsewhereOf(parts) }),
+        withSavedWork(repositories, { views, viewEndpoint, oldPushes, elsewhere: findElsewhere(parts) }),
     }),
     Context.add(SaveCollection, { round: Effect.andThen(leftovers, Effect.andThen(round, views.expire)) }),
   );

@@ -13,7 +13,7 @@ import { gitFailure } from "../git/failure.ts";
 import { PLATFORM } from "../git/identity.ts";
 import { feed, type GitProcess, runGit, spawnGit } from "../git/run.ts";
 import {
-  failed,
+  failedStore,
   listRefs,
   objectPath,
   objectsIn,
@@ -33,7 +33,7 @@ const NOT_LISTED = "The content is not the one that was listed.";
 
 const addBytes = (stdin: Writable, object: string, bytes: Buffer) => {
   const hash = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes);
-  if (hash.digest("hex") !== object) return Effect.fail(failed(NOT_LISTED));
+  if (hash.digest("hex") !== object) return Effect.fail(failedStore(NOT_LISTED));
   return feed(stdin, Buffer.concat([Buffer.from(`blob\ndata ${bytes.length}\n`), bytes, LINE_END]));
 };
 
@@ -62,15 +62,15 @@ const addStream = Effect.fnUntraced(function* (
   );
   const chunks = NodeStream.fromReadable<Uint8Array, SaveStoreError>({
     evaluate: () => bytes,
-    onError: (cause) => failed(`The content broke off (${String(cause)}).`),
+    onError: (cause) => failedStore(`The content broke off (${String(cause)}).`),
   });
   yield* feed(stdin, Buffer.from(`blob\ndata ${size}\n`));
   yield* Stream.runForEach(chunks, take).pipe(Effect.ensuring(Effect.andThen(fill, feed(stdin, LINE_END))));
-  if (isLonger || hash.digest("hex") !== object) return yield* failed(NOT_LISTED);
+  if (isLonger || hash.digest("hex") !== object) return yield* failedStore(NOT_LISTED);
 });
 
 /** Every object that a save names, once. */
-const objectsOf = (save: Pick<Save, "items" | "commits">): ReadonlySet<string> =>
+const saveObjects = (save: Pick<Save, "items" | "commits">): ReadonlySet<string> =>
   new Set([...save.items, ...save.commits].flatMap(({ object }) => object ?? []));
 
 /** The commands that make the save's commit: the last one's tree, with what differs. */
@@ -82,7 +82,7 @@ const commitCommands = (
     objects,
   }: { readonly ref: string; readonly tree: string | null; readonly objects: ReadonlySet<string> },
 ): readonly Buffer[] => {
-  const wanted = objectsOf(save);
+  const objectIds = saveObjects(save);
   const message = Buffer.from(String(save.at));
   const json = Buffer.from(JSON.stringify(save));
   const seconds = Math.floor(save.at / 1000);
@@ -92,12 +92,12 @@ const commitCommands = (
     Buffer.from(tree === null ? "" : `M 040000 ${tree} ""\n`),
     Buffer.from(
       [...objects]
-        .filter((object) => !wanted.has(object))
+        .filter((object) => !objectIds.has(object))
         .map((object) => `D ${objectPath(object)}\n`)
         .join(""),
     ),
     Buffer.from(
-      [...wanted]
+      [...objectIds]
         .filter((object) => !objects.has(object))
         .map((object) => `M 100644 ${object} ${objectPath(object)}\n`)
         .join(""),
@@ -108,7 +108,7 @@ const commitCommands = (
   ];
 };
 
-const treeOf = (path: string, commit: string): Effect.Effect<string, SaveStoreError> =>
+const readTree = (path: string, commit: string): Effect.Effect<string, SaveStoreError> =>
   runGit({ repository: path, args: ["rev-parse", "--verify", `${commit}^{tree}`] }).pipe(
     Effect.mapBoth({ onFailure: storeError, onSuccess: ({ stdout }) => stdout.toString("utf8").trim() }),
   );
@@ -126,12 +126,13 @@ const finishPart = Effect.fnUntraced(function* (
   save: Save,
 ) {
   const [last] = yield* listRefs(path, ref);
-  const tree = last === undefined ? null : yield* treeOf(path, last.commit);
+  const tree = last === undefined ? null : yield* readTree(path, last.commit);
   const objects = last === undefined ? new Set<string>() : yield* objectsIn(path, last.commit);
-  const named = [...objectsOf(save)].filter((object) => !added.has(object) && !objects.has(object));
-  const stored = yield* storedObjects(path, prefix, named);
-  const stranger = named.find((object) => !stored.has(object));
-  if (stranger !== undefined) return yield* failed(`The object ${stranger} is not stored for this session.`);
+  const objectIds = [...saveObjects(save)].filter((object) => !added.has(object) && !objects.has(object));
+  const storedIds = yield* storedObjects(path, prefix, objectIds);
+  const stranger = objectIds.find((object) => !storedIds.has(object));
+  if (stranger !== undefined)
+    return yield* failedStore(`The object ${stranger} is not stored for this session.`);
   for (const bytes of commitCommands(save, { ref, tree, objects })) yield* feed(git.stdin, bytes);
   git.stdin.end();
   const code = yield* git.exit;
@@ -155,7 +156,7 @@ export const beginPart = (place: PartPlace): Effect.Effect<PartWriter, SaveStore
       storeError,
     );
     git.stdout.resume();
-    const added = new Set<string>();
+    const newObjects = new Set<string>();
     const turn = Semaphore.makeUnsafe(1);
     return {
       add: (object, { size, bytes }) =>
@@ -164,9 +165,9 @@ export const beginPart = (place: PartPlace): Effect.Effect<PartWriter, SaveStore
             Buffer.isBuffer(bytes)
               ? addBytes(git.stdin, object, bytes)
               : addStream(git.stdin, object, { size, bytes }),
-            () => Effect.sync(() => void added.add(object)),
+            () => Effect.sync(() => void newObjects.add(object)),
           ),
         ),
-      finish: (save) => turn.withPermit(finishPart(git, { ...place, added }, save)),
+      finish: (save) => turn.withPermit(finishPart(git, { ...place, added: newObjects }, save)),
     };
   });

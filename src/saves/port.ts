@@ -22,13 +22,13 @@ export interface SavePlace {
 
 export interface SaveRequest extends SavePlace {
   readonly sandboxId: string;
-  /** Where the session began. Null: unknown. */
+  /** Where the session began. Null if unknown. */
   readonly baseCommit: string | null;
   /** The longest it may take, ms. The parts that are stored by then are the save. */
   readonly limitMs: number;
   /** In the background it uses at most a quarter of a processor in the sandbox. */
   readonly isBackground: boolean;
-  /** The id of the turn that has ended: its save is kept, so that a session can begin from it. Null: none. */
+  /** The id of the turn that has ended: its save is kept, so that a session can begin from it. */
   readonly turn: string | null;
 }
 
@@ -42,14 +42,14 @@ export interface RestoreRequest extends SavePlace {
 
 /** `sessionId`: whose save it is. */
 export interface CopyRequest extends SavePlace {
-  /** The id of the turn whose save it is. Null: the newest save. */
+  /** The id of the turn whose save it is. Null means the newest save. */
   readonly turn: string | null;
   /** The id of a session of the same project that is about to begin. */
   readonly to: string;
 }
 
 export interface CopiedSave {
-  /** The pushed commit from which its files differ: the new session's branch begins there. Null: unknown. */
+  /** The pushed commit from which its files differ: the new session's branch begins there. Null if unknown. */
   readonly base: string | null;
   /** What the new session says of it. */
   readonly saved: Saved;
@@ -89,13 +89,13 @@ export class Saves extends Context.Service<
     readonly save: (request: SaveRequest) => Effect.Effect<Saved>;
     /** Gives a booting sandbox the saves of its session. Never fails: `error` and `skipped` say what did not come back. */
     readonly restore: (request: RestoreRequest) => Effect.Effect<Restored>;
-    /** Makes a save of a session that of another one, too. Null: there is no such save. */
+    /** Makes a save of a session that of another one, too. Null if there is no such save. */
     readonly copy: (request: CopyRequest) => Effect.Effect<CopiedSave | null, GitError>;
     /** The turns of a session whose saves are kept, oldest first. */
     readonly turns: (place: SavePlace) => Effect.Effect<readonly KeptTurn[], GitError>;
     /** Fails with `away` while the node that has the saves cannot be reached. */
     readonly check: (place: SavePlace) => Effect.Effect<void, GitError>;
-    /** The changes that the saved work adds to the session's branch. Null: there is no saved work. */
+    /** The changes that the saved work adds to the session's branch. Null if there is no saved work. */
     readonly compare: (place: SavePlace, which?: WhichSave) => Effect.Effect<Comparison | null, GitError>;
     /** The same as a unified diff. */
     readonly diff: (

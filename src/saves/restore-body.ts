@@ -12,7 +12,7 @@ import type { SavePlace } from "./port.ts";
 const SENT_BYTES = 64 * 1024;
 
 /** @param saves oldest first */
-const planOf = (saves: readonly Save[], notes: readonly string[], history: Save | null): RestorePlan => ({
+const toPlan = (saves: readonly Save[], notes: readonly string[], history: Save | null): RestorePlan => ({
   saves: saves.map(({ base, head, heads, items, commits }) => ({
     base,
     head,
@@ -28,7 +28,7 @@ const planOf = (saves: readonly Save[], notes: readonly string[], history: Save 
 });
 
 /** The objects of a plan's frames, in their order. */
-const framed = (saves: readonly Save[]): readonly string[] =>
+const frameIds = (saves: readonly Save[]): readonly string[] =>
   saves.flatMap(({ commits, items }) => [...commits, ...items].flatMap(({ object }) => object ?? []));
 
 const chunks = function* (bytes: Buffer): Generator<Uint8Array> {
@@ -70,11 +70,13 @@ export const restoreBody = (
     readonly history: Save | null;
   },
 ): Effect.Effect<Readable, SaveStoreError, Scope.Scope> =>
-  Effect.flatMap(store.contents(place, framed(history === null ? saves : [...saves, history])), (contents) =>
-    Effect.acquireRelease(
-      Effect.sync(() =>
-        Readable.from(frames(planOf(saves, notes, history), contents), { objectMode: false }),
+  Effect.flatMap(
+    store.contents(place, frameIds(history === null ? saves : [...saves, history])),
+    (contents) =>
+      Effect.acquireRelease(
+        Effect.sync(() =>
+          Readable.from(frames(toPlan(saves, notes, history), contents), { objectMode: false }),
+        ),
+        (body) => Effect.sync(() => body.destroy()),
       ),
-      (body) => Effect.sync(() => body.destroy()),
-    ),
   );

@@ -1,7 +1,7 @@
 /** Brings a session's saves back into a booting sandbox. */
 import * as Effect from "effect/Effect";
 import { awayWords, lackingPaths, notRestored, type Restored } from "../domain/save/saved.ts";
-import { linked } from "../services/answered.ts";
+import { withLink } from "../services/answered.ts";
 import { restoreBody } from "./restore-body.ts";
 import type { RestoreRequest } from "./port.ts";
 import type { SaverParts } from "./saving.ts";
@@ -19,7 +19,7 @@ export const restoration = (
       yield* options.takeOldSave(request);
       const { last, earlier } = yield* store.load(request);
       const saves = [...earlier, ...(last === null ? [] : [last])];
-      const link = yield* linked(provider, request.sandboxId);
+      const link = yield* withLink(provider, request.sandboxId);
       const context = yield* sign(request.sandboxId, request.sessionId);
       const redactor = yield* options.redactor(request.projectId);
       const notes = [

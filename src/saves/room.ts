@@ -18,7 +18,7 @@ export interface DiskRoom {
 export interface RoomLimits {
   readonly projectBytes: number;
   readonly sessionBytes: number;
-  /** The room on the disk. Null: the system does not say. */
+  /** The room on the disk. Null if the system does not say. */
   readonly disk: Effect.Effect<DiskRoom | null>;
 }
 
@@ -36,24 +36,24 @@ export const makeRoom = (limits: RoomLimits, sizes: ReturnType<typeof makeUsage>
   const within = Effect.fnUntraced(function* ({ path, prefix }: SessionRepository) {
     const sessions = yield* sizes(path);
     const own = sessions.find(({ sessionId }) => prefix.endsWith(sessionId))?.bytes ?? 0;
-    const used = sessions.reduce((sum, { bytes }) => sum + bytes, 0);
-    return { session: limits.sessionBytes - own, project: limits.projectBytes - used, used };
+    const usedBytes = sessions.reduce((sum, { bytes }) => sum + bytes, 0);
+    return { session: limits.sessionBytes - own, project: limits.projectBytes - usedBytes, used: usedBytes };
   });
 
   /** The saves of turns go, oldest first, until a limit has room. */
   const deleteTurns = Effect.fnUntraced(function* (
     repository: SessionRepository,
     limit: "session" | "project",
-    wanted: number,
+    wantedBytes: number,
   ) {
     let left = yield* within(repository);
-    if (left[limit] >= wanted) return left;
+    if (left[limit] >= wantedBytes) return left;
     const below = limit === "session" ? `${repository.prefix}/turns/` : "refs/saves/";
     const turns = (yield* listRefs(repository.path, below)).filter(({ name }) => name.includes("/turns/"));
     for (const ref of turns.toSorted((one, other) => one.at - other.at)) {
       yield* deleteRefs(repository.path, [ref]);
       left = yield* within(repository);
-      if (left[limit] >= wanted) break;
+      if (left[limit] >= wantedBytes) break;
     }
     return left;
   });
@@ -61,12 +61,12 @@ export const makeRoom = (limits: RoomLimits, sizes: ReturnType<typeof makeUsage>
   /** Replaced objects may use as much again as the limit, but nothing when the disk needs the room. */
   const isCollected = Effect.fnUntraced(function* (
     { path, turns }: SessionRepository,
-    used: number,
+    usedBytes: number,
     isShort: boolean,
   ) {
     if (!(yield* exists(path))) return false;
     const { bytes } = yield* filesBytes(path);
-    if (bytes <= used + (isShort ? 0 : limits.projectBytes)) return false;
+    if (bytes <= usedBytes + (isShort ? 0 : limits.projectBytes)) return false;
     return Option.isSome(yield* turns.alone(collect(path)));
   });
 
@@ -74,11 +74,11 @@ export const makeRoom = (limits: RoomLimits, sizes: ReturnType<typeof makeUsage>
     now === null ? Infinity : now.free - FREE_SHARE * now.total,
   );
 
-  return Effect.fnUntraced(function* (repository: SessionRepository, wanted: number) {
-    yield* deleteTurns(repository, "session", wanted);
-    const left = yield* deleteTurns(repository, "project", wanted);
+  return Effect.fnUntraced(function* (repository: SessionRepository, wantedBytes: number) {
+    yield* deleteTurns(repository, "session", wantedBytes);
+    const left = yield* deleteTurns(repository, "project", wantedBytes);
     let free = yield* onDisk;
-    if (yield* isCollected(repository, left.used, free < wanted)) free = yield* onDisk;
+    if (yield* isCollected(repository, left.used, free < wantedBytes)) free = yield* onDisk;
     if (free <= 0)
       return yield* new SaveStoreError({
         code: "full",

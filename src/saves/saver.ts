@@ -79,7 +79,7 @@ export const makeSaver = Effect.fnUntraced(function* (options: SaverOptions) {
     );
   const restore = (request: RestoreRequest): Effect.Effect<Restored> => restoration(request, parts);
   const copy = (request: CopyRequest) => copying(request, parts);
-  const unreached = (request: SaveRequest, error: string): Effect.Effect<Saved> =>
+  const unreachedSave = (request: SaveRequest, error: string): Effect.Effect<Saved> =>
     Effect.tap(new Saving(request, parts).unreached(error), (saved) => Effect.sync(() => measure(saved)));
-  return { save, restore, copy, unreached };
+  return { save, restore, copy, unreached: unreachedSave };
 });

@@ -38,7 +38,8 @@ export const gitError = ({ code, message }: SaveStoreError): GitError =>
   new GitError({ code: code === "full" ? "disk_full" : "git_failed", message });
 
 /** A failure that is the caller's defect, or damage on the disk. */
-export const failed = (message: string): SaveStoreError => new SaveStoreError({ code: "failed", message });
+export const failedStore = (message: string): SaveStoreError =>
+  new SaveStoreError({ code: "failed", message });
 
 /** Many parts and readings share a repository. A collection has it alone: it removes what no ref names yet. */
 export class Turns {
@@ -79,7 +80,7 @@ export class SavesDirectory {
 
   project(projectId: string): Effect.Effect<SavesRepository, SaveStoreError> {
     const path = repositoryPath(this.directory, projectId);
-    if (path === null) return Effect.fail(failed("A project's saves are found by its id."));
+    if (path === null) return Effect.fail(failedStore("A project's saves are found by its id."));
     const turns = this.#turns.get(projectId) ?? new Turns();
     this.#turns.set(projectId, turns);
     return Effect.succeed({ path, turns });
@@ -114,7 +115,7 @@ export const exists = (path: string): Effect.Effect<boolean> =>
 /** Fails for text that is no id, which could name any ref. */
 const sessionPrefix = ({ sessionId }: Pick<SavePlace, "sessionId">): Effect.Effect<string, SaveStoreError> =>
   parseUuid(sessionId) === null
-    ? Effect.fail(failed("A session's saves are found by its id."))
+    ? Effect.fail(failedStore("A session's saves are found by its id."))
     : Effect.succeed(`refs/saves/${sessionId}`);
 
 /** A ref of a session's saves. */
@@ -172,7 +173,7 @@ export const syncRef = (path: string, ref: string): Effect.Effect<void, SaveStor
       const directory = await open(dirname(join(path, ref)));
       await directory.sync().finally(() => directory.close());
     },
-    catch: (cause) => failed(`The save's ref could not be written (${String(cause)}).`),
+    catch: (cause) => failedStore(`The save's ref could not be written (${String(cause)}).`),
   });
 
 /** Where a save's tree has an object. */
@@ -203,16 +204,16 @@ export const storedObjects = Effect.fnUntraced(function* (
   prefix: string,
   objects: readonly string[],
 ) {
-  const stored = new Set<string>();
+  const storedIds = new Set<string>();
   let missing = objects;
-  if (missing.length === 0) return stored;
+  if (missing.length === 0) return storedIds;
   const refs = yield* listRefs(path, `${prefix}/`);
   // The last save most likely has them.
   for (const { commit } of refs.toSorted((one) => (one.name === `${prefix}/last` ? -1 : 0))) {
     const there = yield* objectsIn(path, commit);
-    for (const object of missing) if (there.has(object)) stored.add(object);
+    for (const object of missing) if (there.has(object)) storedIds.add(object);
     missing = missing.filter((object) => !there.has(object));
     if (missing.length === 0) break;
   }
-  return stored;
+  return storedIds;
 });

@@ -11,7 +11,7 @@ import { pullsSaves } from "../domain/sandbox/daemon-protocol.ts";
 import type { Redactor } from "../domain/secret/redactor.ts";
 import {
   compare,
-  joined,
+  joinSaves,
   missingParts,
   Reasons,
   Stock,
@@ -21,9 +21,9 @@ import {
 import { PartQueue } from "../domain/save/part-queue.ts";
 import { notBroughtBack, withoutCopies } from "../domain/save/brought-back.ts";
 import type { LeftOut, Listing, ReadRequest } from "../domain/save/listing.ts";
-import { isWhole, savesElsewhere, unfinished, type Saved, isLacking } from "../domain/save/saved.ts";
+import { isWhole, savesElsewhere, unfinishedSave, type Saved, isLacking } from "../domain/save/saved.ts";
 import type { GitBackend, GitError } from "../git/port.ts";
-import { linked } from "../services/answered.ts";
+import { withLink } from "../services/answered.ts";
 import type { serviceContext } from "../services/sessions/service-context.ts";
 import type { DaemonClient, DaemonUnreachable } from "../sandbox/daemon.ts";
 import type { DaemonLink, SandboxProvider } from "../sandbox/port.ts";
@@ -54,7 +54,7 @@ export interface SaverOptions {
   readonly directory: string;
   /** The masks of a project's secrets, for the names of files. */
   readonly redactor: (projectId: string) => Effect.Effect<Pick<Redactor, "redact">>;
-  /** The commit by which people fetch a session's saved work. Null: the session has no saved work, or the commit cannot be made. */
+  /** The commit by which people fetch a session's saved work. Null if the session has no saved work, or the commit cannot be made. */
   readonly viewCommit: (place: SavePlace) => Effect.Effect<string | null>;
   /** For daemons of earlier protocols, which push their saves: has one push, and takes the push in. */
   readonly saveByPush: (
@@ -76,7 +76,7 @@ export interface SaverParts {
 }
 
 /** Why a part was not stored. `isOver`: no other part can be stored now either. */
-const failureOf = (
+const toFailure = (
   error: SaveStoreError | DaemonUnreachable,
 ): { readonly reason: string; readonly isOver: boolean } => {
   if (error._tag === "DaemonUnreachable") return { reason: "not_read", isOver: false };
@@ -99,7 +99,7 @@ export class Saving {
   readonly #reasons = new Reasons();
   #saves: SessionSaves = { last: null, earlier: [] };
   #stock = new Stock([]);
-  /** When the sandbox was asked for its listing, ms since the epoch. Null: it has not answered. */
+  /** When the sandbox was asked for its listing, ms since the epoch. Null if it has not answered. */
   #lookedAt: number | null = null;
   /** The content that this save continues. */
   #former: SavedContent | null = null;
@@ -107,7 +107,7 @@ export class Saving {
   #hasAll = false;
   /** The nodes that gave older saves to this sandbox. */
   #givers: readonly string[] = [];
-  /** The rest of that, if this sandbox has brought back a part. Null: all or nothing, or it is not known. */
+  /** The rest of that, if this sandbox has brought back a part. Null if all or nothing is, or if it is not known. */
   #notBack: readonly LeftOut[] | null = null;
   /** What the session said of its saves before this one. */
   #row: Saved | null = null;
@@ -162,9 +162,9 @@ export class Saving {
         Effect.map(sessions.get(sessionId), (session) => session?.saved ?? null),
         () => null,
       );
-      if (listing._tag === "None") return unfinished(last, error);
-      const compared = compare(listing.value, { stock: this.#stock, former: null, reasons: this.#reasons });
-      const pending = compared.pending.map(({ path }) => ({ path, reason: "node_away" }));
+      if (listing._tag === "None") return unfinishedSave(last, error);
+      const comparison = compare(listing.value, { stock: this.#stock, former: null, reasons: this.#reasons });
+      const pending = comparison.pending.map(({ path }) => ({ path, reason: "node_away" }));
       const outcome = { last, pending, skipped: listing.value.left, error };
       return unreachedWords(outcome, yield* options.redactor(projectId));
     }).pipe(Effect.tap((saved) => this.#note(saved)));
@@ -184,7 +184,7 @@ export class Saving {
   get #link() {
     return Effect.gen({ self: this }, function* () {
       const { provider, daemon } = this.#parts;
-      const link = yield* linked(provider, this.#request.sandboxId);
+      const link = yield* withLink(provider, this.#request.sandboxId);
       const protocol = yield* daemon.health(link).pipe(
         Effect.map((health) => health.protocol),
         // One that is too old for everything else still saves before it ends.
@@ -227,11 +227,11 @@ export class Saving {
         this.#saves = yield* store.load(this.#request);
       }
       const { last } = this.#saves;
-      const restored = session?.sandboxId === sandboxId ? session.restored : null;
-      this.#hasAll = isWhole(restored);
-      this.#givers = restored?.nodes ?? [];
-      this.#notBack = this.#hasAll || restored?.error !== null ? null : restored.skipped;
-      if (this.#hasAll) this.#former = joined(all(this.#saves));
+      const restoration = session?.sandboxId === sandboxId ? session.restored : null;
+      this.#hasAll = isWhole(restoration);
+      this.#givers = restoration?.nodes ?? [];
+      this.#notBack = this.#hasAll || restoration?.error !== null ? null : restoration.skipped;
+      if (this.#hasAll) this.#former = joinSaves(all(this.#saves));
       else if (last?.sandboxId === sandboxId) this.#former = last;
       else if (!isEmptySave(last)) {
         yield* store.setAside(this.#request);
@@ -249,18 +249,18 @@ export class Saving {
       const tip = yield* Effect.catchTag(git.branchTip({ projectId }, sessionId), "GitError", () =>
         Effect.succeed(this.#saves.last?.base ?? null),
       );
-      const asked = { pushed: tip ?? baseCommit, base: baseCommit, share: this.#share };
+      const scope = { pushed: tip ?? baseCommit, base: baseCommit, share: this.#share };
       const timeoutMs = Math.min(limitMs, LIST_TIMEOUT_MS);
-      return yield* daemon.saving.listing(link, yield* this.#context, { request: asked, timeoutMs });
+      return yield* daemon.saving.listing(link, yield* this.#context, { request: scope, timeoutMs });
     });
   }
 
   /** Stores what is missing. @returns whether the workspace stood still meanwhile */
   #storeParts(link: DaemonLink, parts: readonly Part[]): Effect.Effect<boolean, SaveStoreError> {
     return Effect.gen({ self: this }, function* () {
-      const wanted = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+      const totalBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
       const queue = new PartQueue(parts, {
-        room: wanted === 0 ? 0 : yield* this.#parts.store.room(this.#request, wanted),
+        room: totalBytes === 0 ? 0 : yield* this.#parts.store.room(this.#request, totalBytes),
         hasNoRoom: (part) => this.#reasons.note(part, "limit"),
       });
       let isStill = true;
@@ -270,11 +270,11 @@ export class Saving {
         if (outcome._tag === "Success") isStill &&= outcome.success.isStill;
         const error = outcome._tag === "Failure" ? outcome.failure : outcome.success.error;
         if (error === null) continue;
-        const failed = outcome._tag === "Failure" ? batch : batch.slice(-1);
-        const { reason, isOver } = failureOf(error);
-        for (const one of failed) this.#reasons.note(one, reason);
+        const failedParts = outcome._tag === "Failure" ? batch : batch.slice(-1);
+        const { reason, isOver } = toFailure(error);
+        for (const one of failedParts) this.#reasons.note(one, reason);
         this.#noteError(error.message);
-        if (queue.retry(failed)) this.#failures += 1;
+        if (queue.retry(failedParts)) this.#failures += 1;
         if (isOver || this.#failures >= FAILURES_MAX) return true;
       }
       return isStill;
@@ -285,7 +285,7 @@ export class Saving {
    * Stores parts until they are worth the time for a description of the whole save. Then they are durable. If it fails, all of them are lost.
    *
    * @param batch its first part. Others join it
-   * @returns whether each path still had the listed content, and why the last part was not read. Null: it was
+   * @returns whether each path still had the listed content, and why the last part was not read. Null if it was
    */
   #storeBatch(
     link: DaemonLink,
@@ -338,14 +338,14 @@ export class Saving {
     const { store } = this.#parts;
     const storing = Effect.gen({ self: this }, function* () {
       const [listing, { sandboxId }] = [this.#listing, this.#request];
-      const stored = yield* store.history(this.#request);
+      const history = yield* store.history(this.#request);
       const at = this.#lookedAt ?? 0;
-      const save = listing === null ? null : wantedHistory(listing, stored, { sandboxId, at });
+      const save = listing === null ? null : wantedHistory(listing, history, { sandboxId, at });
       if (save === null) return;
-      this.#stock = new Stock([...all(this.#saves), ...(stored === null ? [] : [stored])]);
+      this.#stock = new Stock([...all(this.#saves), ...(history === null ? [] : [history])]);
       const parts = missingParts(save, this.#stock);
-      const wanted = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-      if (wanted > 0 && (yield* store.room(this.#request, wanted)) < wanted) return yield* noRoom;
+      const totalBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (totalBytes > 0 && (yield* store.room(this.#request, totalBytes)) < totalBytes) return yield* noRoom;
       const writer = yield* store.historyPart(this.#request);
       for (const part of parts) yield* this.#storePart(link, part, writer);
       // One that changed meanwhile comes with the next save.
@@ -404,8 +404,8 @@ export class Saving {
     }
     const { repository, ref, commit } = part.commits;
     // A repository inside the workspace is stored with all its history.
-    const known = repository === "" ? [this.#listing?.base, this.#request.baseCommit] : [];
-    const without = [...new Set(known.filter((one) => typeof one === "string"))];
+    const knownCommits = repository === "" ? [this.#listing?.base, this.#request.baseCommit] : [];
+    const without = [...new Set(knownCommits.filter((one) => typeof one === "string"))];
     return { share, items: [], commits: { repository, ref, commit, without } };
   }
 
@@ -418,10 +418,10 @@ export class Saving {
     return Effect.gen({ self: this }, function* () {
       const isListed = content !== null && (part.type === "commits" || content.object === listed);
       if (!isListed) {
-        const found = content === null ? end : "changed";
-        if (part.type === "commits") this.#reasons.note(part, FRAME_REASONS[found]);
-        else this.#reasons.noteObject(listed, FRAME_REASONS[found]);
-        return found === "unreadable" || found === "failed";
+        const partEnd = content === null ? end : "changed";
+        if (part.type === "commits") this.#reasons.note(part, FRAME_REASONS[partEnd]);
+        else this.#reasons.noteObject(listed, FRAME_REASONS[partEnd]);
+        return partEnd === "unreadable" || partEnd === "failed";
       }
       yield* writer.add(content.object, { size: content.size, bytes: content.bytes() });
       if (part.type === "commits") this.#stock.addPack(part.commits, content.object);
@@ -430,7 +430,7 @@ export class Saving {
     }).pipe(Effect.ensuring(Effect.promise(remove)));
   }
 
-  /** The missing paths, by comparison (V1). Null: nothing could be listed. */
+  /** The missing paths, by comparison (V1). Null if nothing could be listed. */
   get #compared() {
     const listing = this.#listing;
     return listing === null
@@ -444,9 +444,9 @@ export class Saving {
   /** The save as it is now. */
   get #present(): Effect.Effect<Save> {
     return Effect.gen({ self: this }, function* () {
-      const compared = this.#compared;
-      if (compared === null) return yield* Effect.die(new Error("nothing was listed"));
-      const { listing, items, commits, pending, skipped } = compared;
+      const comparison = this.#compared;
+      if (comparison === null) return yield* Effect.die(new Error("nothing was listed"));
+      const { listing, items, commits, pending, skipped } = comparison;
       const { base, head, heads } = listing;
       const at = yield* Clock.currentTimeMillis;
       const { sandboxId } = this.#request;
@@ -483,12 +483,12 @@ export class Saving {
       const { store, options } = this.#parts;
       const { earlier } = this.#saves;
       if (earlier.length === 0) return;
-      const shown = shownText(yield* options.redactor(this.#request.projectId));
-      const left = this.#notBack === null ? null : notBroughtBack(earlier, this.#notBack, shown);
+      const displayPath = shownText(yield* options.redactor(this.#request.projectId));
+      const left = this.#notBack === null ? null : notBroughtBack(earlier, this.#notBack, displayPath);
       const rest = (left ?? earlier).map((save) => withoutCopies(save, present));
       yield* this.#forget(rest.filter((save) => isEmptySave(save)));
       for (const [at, save] of rest.entries())
-        if (!isEmptySave(save) && countOf(save) < countOf(earlier[at]))
+        if (!isEmptySave(save) && countItems(save) < countItems(earlier[at]))
           yield* store.replaceEarlier(this.#request, save);
     });
   }
@@ -507,7 +507,7 @@ export class Saving {
     return Effect.ignore(this.#parts.sessions.noteSaved(sessionId, { sandboxId, saved }));
   }
 
-  /** Null: it takes longer, and is made when a person fetches it. */
+  /** Null if it takes longer, and is made when a person fetches it. */
   get #viewCommit(): Effect.Effect<string | null> {
     return Effect.timeoutOrElse(this.#parts.options.viewCommit(this.#request), {
       duration: VIEW_MS,
@@ -522,7 +522,7 @@ export class Saving {
       // The work is on a node that does not answer, and the sandbox does not either: what the session says of it stays true.
       const { node = null } = this.#row ?? {};
       if (this.#listing === null && node !== null && node !== this.#parts.options.nodeId)
-        return unfinished(this.#row, this.#error ?? "");
+        return unfinishedSave(this.#row, this.#error ?? "");
       const isNothing = isEmptySave(saves.last) && saves.earlier.length === 0;
       return yield* this.#said(saves, withCommit && !isNothing ? yield* this.#viewCommit : null);
     });
@@ -530,15 +530,15 @@ export class Saving {
 
   #said(saves: SessionSaves, wip: string | null): Effect.Effect<Saved> {
     const { options } = this.#parts;
-    const compared = this.#compared;
-    const pending: readonly LeftOut[] | null = compared?.pending ?? null;
+    const comparison = this.#compared;
+    const pending: readonly LeftOut[] | null = comparison?.pending ?? null;
     const { sandboxId } = this.#request;
     const { nodeId } = options;
     const elsewhere = savesElsewhere(this.#row, {
       nodeId,
       sandboxId,
       hasAll: this.#hasAll,
-      isLacking: compared === null || isLacking(compared),
+      isLacking: comparison === null || isLacking(comparison),
       givers: this.#givers,
     });
     const outcome = {
@@ -566,7 +566,7 @@ const all = ({ earlier, last }: SessionSaves): readonly Save[] => [
   ...(last === null ? [] : [last]),
 ];
 
-const countOf = (save?: Save): number => (save ? save.items.length + save.commits.length : 0);
+const countItems = (save?: Save): number => (save ? save.items.length + save.commits.length : 0);
 
 /** Whether two saves have the same, whenever they were made. */
 const isSame = (one: Save | null, other: Save): boolean =>

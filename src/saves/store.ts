@@ -67,7 +67,7 @@ export class SaveStore extends Context.Service<
     readonly load: (place: SavePlace) => Effect.Effect<SessionSaves, SaveStoreError>;
     /** Begins a part. It is given up if the scope closes before `finish`. */
     readonly part: (place: SavePlace) => Effect.Effect<PartWriter, SaveStoreError, Scope.Scope>;
-    /** The runtime's own record of the conversation. Null: it was not kept. */
+    /** The runtime's own record of the conversation. Null if it was not kept. */
     readonly history: (place: SavePlace) => Effect.Effect<Save | null, SaveStoreError>;
     /** Begins to store another one in its place. */
     readonly historyPart: (place: SavePlace) => Effect.Effect<PartWriter, SaveStoreError, Scope.Scope>;
@@ -75,7 +75,7 @@ export class SaveStore extends Context.Service<
      * How many bytes the session may still store, after older turns' saves were deleted as far as `wanted` needs it. Fails
      * with `full` if the disk has no room for anything.
      */
-    readonly room: (place: SavePlace, wanted: number) => Effect.Effect<number, SaveStoreError>;
+    readonly room: (place: SavePlace, bytes: number) => Effect.Effect<number, SaveStoreError>;
     /**
      * The contents of objects of this session's saves, in the order of their names, by one git process however many they are.
      * Each is read before the next is asked for. `bytes` null: the session's saves have no such object.
@@ -93,7 +93,7 @@ export class SaveStore extends Context.Service<
     ) => Effect.Effect<void, SaveStoreError>;
     /** The turns whose saves are kept, oldest first. */
     readonly turns: (place: SavePlace) => Effect.Effect<readonly KeptTurn[], SaveStoreError>;
-    /** The save that is kept for a turn. Null: none is. */
+    /** The save that is kept for a turn. Null if none is. */
     readonly ofTurn: (place: SavePlace, turn: string) => Effect.Effect<Save | null, SaveStoreError>;
     /** The last save becomes an earlier one, before a new sandbox's first save. */
     readonly setAside: (place: SavePlace) => Effect.Effect<void, SaveStoreError>;

@@ -12,7 +12,7 @@ import {
 } from "./saves-repository.ts";
 
 /** The bytes of these commits' objects, as they are packed. */
-const bytesOf = (path: string, commits: readonly string[]) =>
+const countBytes = (path: string, commits: readonly string[]) =>
   runGit({
     repository: path,
     args: ["rev-list", "--objects", "--disk-usage", "--stdin"],
@@ -28,23 +28,23 @@ const bytesOf = (path: string, commits: readonly string[]) =>
 
 /** Sizes of sessions, largest first. A session whose refs did not move is not counted again. */
 export const makeUsage = () => {
-  const known = new Map<string, { readonly commits: string; readonly bytes: number }>();
+  const cache = new Map<string, { readonly commits: string; readonly bytes: number }>();
 
   const session = Effect.fnUntraced(function* (path: string, sessionId: string, refs: readonly SaveRef[]) {
     const key = `${path} ${sessionId}`;
     const commits = [...new Set(refs.map(({ commit }) => commit))].toSorted();
-    const before = known.get(key);
+    const before = cache.get(key);
     if (before?.commits === commits.join(" ")) return before.bytes;
-    const bytes = yield* bytesOf(path, commits);
-    known.set(key, { commits: commits.join(" "), bytes });
+    const bytes = yield* countBytes(path, commits);
+    cache.set(key, { commits: commits.join(" "), bytes });
     return bytes;
   });
 
   return Effect.fnUntraced(function* (path: string) {
     const bySession = Map.groupBy(yield* listRefs(path, "refs/saves/"), sessionOfRef);
-    for (const key of known.keys()) {
+    for (const key of cache.keys()) {
       const [at, sessionId = ""] = key.split(" ");
-      if (at === path && !bySession.has(sessionId)) known.delete(key);
+      if (at === path && !bySession.has(sessionId)) cache.delete(key);
     }
     const sizes: SessionSize[] = [];
     for (const [sessionId, refs] of bySession)
@@ -59,7 +59,7 @@ export const filesBytes = (path: string) =>
     Effect.mapBoth({
       onFailure: storeError,
       onSuccess: ({ stdout }) => {
-        const counted = new Map(
+        const sizes = new Map(
           stdout
             .toString("utf8")
             .split("\n")
@@ -68,10 +68,10 @@ export const filesBytes = (path: string) =>
               return [name, Number(count)];
             }),
         );
-        const kib = (name: string): number => (counted.get(name) ?? 0) * 1024;
+        const kib = (name: string): number => (sizes.get(name) ?? 0) * 1024;
         return {
           bytes: kib("size") + kib("size-pack") + kib("size-garbage"),
-          packs: counted.get("packs") ?? 0,
+          packs: sizes.get("packs") ?? 0,
         };
       },
     }),

@@ -4,7 +4,7 @@ import { namedFirst } from "../domain/save/parts.ts";
 import type { Redactor } from "../domain/secret/redactor.ts";
 import {
   NOTHING_TO_SAVE,
-  unfinished,
+  unfinishedSave,
   type EarlierSave,
   type Restored,
   type Saved,
@@ -39,13 +39,13 @@ export interface Outcome {
   readonly last: Save | null;
   /** Oldest first. */
   readonly earlier: readonly Save[];
-  /** The paths that the sandbox has and the save lacks. Null: the sandbox could not be asked. */
+  /** The paths that the sandbox has and the save lacks. Null if the sandbox could not be asked. */
   readonly pending: readonly LeftOut[] | null;
   readonly error: string | null;
   /** The commit by which people fetch it. */
   readonly wip: string | null;
   readonly nodeId: string;
-  /** When the sandbox was asked, ms since the epoch. Null: it was not. */
+  /** When the sandbox was asked, ms since the epoch. Null if it was not. */
   readonly lookedAt: number | null;
   /** The saves that other nodes have (domain/save/saved.ts). */
   readonly elsewhere: readonly EarlierSave[];
@@ -55,13 +55,13 @@ export const isEmptySave = (save: Save | null): boolean =>
   save === null || save.items.length + save.commits.length === 0;
 
 /** Whether everything is stored, some of it, or nothing could be asked for. */
-const stateOf = ({ last, pending, error }: Outcome): Saved["state"] => {
+const savedState = ({ last, pending, error }: Outcome): Saved["state"] => {
   if (pending === null && error !== null) return "failed";
   return (pending ?? last?.pending ?? []).length === 0 ? "complete" : "partial";
 };
 
 /** Without any work, when that was seen. */
-const timeOf = ({ last, lookedAt }: Outcome, state: Saved["state"]): string | null => {
+const savedTime = ({ last, lookedAt }: Outcome, state: Saved["state"]): string | null => {
   const at = state === "complete" && isEmptySave(last) ? (lookedAt ?? last?.at) : last?.at;
   return at === undefined ? null : new Date(at).toISOString();
 };
@@ -71,10 +71,10 @@ export const savedWords = (outcome: Outcome, redactor: Pick<Redactor, "redact">)
   const earlier = [...elsewhere, ...here.map(earlierSave)];
   const text = shownText(redactor);
   const left = shownLeft(text);
-  const state = stateOf(outcome);
+  const state = savedState(outcome);
   return {
     state,
-    at: timeOf(outcome, state),
+    at: savedTime(outcome, state),
     wip,
     files: last === null ? 0 : fileCount(last),
     commits: last?.commits.length ?? 0,
@@ -108,8 +108,8 @@ export const unreachedWords = (
       skipped: left(skipped),
       error: null,
     };
-  const saved = unfinished(last, redactor.redact(storableText(error)));
-  return { ...saved, pending: left(pending), skipped: left(skipped) };
+  const failure = unfinishedSave(last, redactor.redact(storableText(error)));
+  return { ...failure, pending: left(pending), skipped: left(skipped) };
 };
 
 /** What a save lacks, for people. */

@@ -57,7 +57,7 @@ export class Actors extends Context.Service<
      * As `wake`, but waits until the actor is loaded. An actor that does not know the newest command reads its memory
      * again. True if it was not loaded before. A failure is logged and gives false.
      */
-    readonly load: (kind: ActorKind, unsettled: Unsettled) => Effect.Effect<boolean>;
+    readonly load: (kind: ActorKind, actor: Unsettled) => Effect.Effect<boolean>;
   }
 >()("platform/services/Actors") {}
 

@@ -27,7 +27,7 @@ export const answeredInTime = <A>(
 ): Effect.Effect<A, SandboxError> => within(PROVIDER_TIMEOUT, operation, call);
 
 /** The link to a sandbox's daemon; the lookup fails after 10 s. */
-export const linked = (
+export const withLink = (
   provider: SandboxProvider["Service"],
   id: string,
 ): Effect.Effect<DaemonLink, SandboxError> => within(LINK_TIMEOUT, "link", provider.link(id));

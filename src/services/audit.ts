@@ -1,7 +1,7 @@
 /**
  * Puts changes on the audit record: who acts comes with the fiber, what changed from the call.
  *
- * A change of the store is recorded in its own transaction: `change.pipe(audited((made) => …))`. The work of an
+ * A change of the store is recorded in its own transaction: `change.pipe(withAudit((made) => …))`. The work of an
  * actor is saved in a transaction of its own, maybe on another node. So it has two rows: `begun`, before the actor is asked,
  * and another one with the actor's answer. If the node dies between the two, the first row stays alone.
  */
@@ -25,7 +25,7 @@ import { newUuid } from "./entropy.ts";
 /** Who acts, and from where. */
 export interface Act {
   readonly actor: AuditActor;
-  /** Null: see A5 of store/ports/audit.ts. */
+  /** On null, see A5 of store/ports/audit.ts. */
   readonly accountId: string | null;
   /** The project that the request's path names. */
   readonly projectId: string | null;
@@ -62,41 +62,41 @@ export interface Said {
   readonly actor?: AuditActor;
 }
 
-const rowOf = (
-  said: Said,
+const toRow = (
+  entry: Said,
   { id, at, act, outcome }: { id: string; at: number; act: Act; outcome: AuditOutcome },
 ): NewAuditEvent => ({
   ...act,
   id,
   at,
-  accountId: said.accountId ?? act.accountId,
-  projectId: said.projectId ?? act.projectId,
-  actor: said.actor ?? act.actor,
-  action: said.action,
-  target: said.target ?? null,
+  accountId: entry.accountId ?? act.accountId,
+  projectId: entry.projectId ?? act.projectId,
+  actor: entry.actor ?? act.actor,
+  action: entry.action,
+  target: entry.target ?? null,
   outcome,
-  changes: keptChanges(said.changes ?? {}),
+  changes: keptChanges(entry.changes ?? {}),
 });
 
 /** The id of a row, the instant, and who acts. */
-const seen = Effect.gen(function* () {
+const occasion = Effect.gen(function* () {
   return { id: yield* newUuid, at: yield* Clock.currentTimeMillis, act: yield* Acting };
 });
 
 /**
  * Performs a change of the store and writes its row, in one transaction.
  *
- * @param say what to record of the result. Null: nothing changed, and there is no row.
+ * @param say what to record of the result. Null if nothing changed, and there is no row.
  */
-export const audited =
-  <A>(say: (made: A) => Said | null) =>
+export const withAudit =
+  <A>(say: (result: A) => Said | null) =>
   <E, R>(change: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       const audit = yield* Audit;
-      const row = { ...(yield* seen), outcome: "done" } as const;
-      return yield* audit.recorded(change, (made) => {
-        const said = say(made);
-        return said === null ? null : rowOf(said, row);
+      const row = { ...(yield* occasion), outcome: "done" } as const;
+      return yield* audit.recorded(change, (result) => {
+        const entry = say(result);
+        return entry === null ? null : toRow(entry, row);
       });
     });
 
@@ -104,8 +104,8 @@ export const audited =
  * Performs a change that replaces values, and writes its row with what they were.
  *
  * @param about.target the id of what changes
- * @param about.read its values, by the name of each. Null: it does not exist.
- * @param about.say what to record of the differences. It is asked only if the change was made. Null: nothing changed.
+ * @param about.read its values, by the name of each. Null if it does not exist.
+ * @param about.say what to record of the differences. It is asked only if the change was made. Null if nothing changed.
  */
 export const auditedChange =
   <Field extends string, E2, R2>(about: {
@@ -119,42 +119,42 @@ export const auditedChange =
       const before = yield* about.read;
       const made = yield* change;
       const after = yield* about.read;
-      const said = before === null || after === null ? null : about.say(differences(before, after));
-      return { made, said };
+      const entry = before === null || after === null ? null : about.say(differences(before, after));
+      return { made, said: entry };
     }).pipe(
-      audited(({ said }) => said),
+      withAudit(({ said }) => said),
       Effect.map(({ made }) => made),
     );
 
-/** A row of differences. Null: no value differs. */
-export const unlessSame = (said: Said): Said | null =>
-  Object.values(said.changes ?? {}).every((value) => value === undefined) ? null : said;
+/** A row of differences. Null if no value differs. */
+export const unlessSame = (entry: Said): Said | null =>
+  Object.values(entry.changes ?? {}).every((value) => value === undefined) ? null : entry;
 
-const append = Effect.fnUntraced(function* (said: Said, outcome: AuditOutcome) {
-  yield* (yield* Audit).append(rowOf(said, { ...(yield* seen), outcome }));
+const append = Effect.fnUntraced(function* (entry: Said, outcome: AuditOutcome) {
+  yield* (yield* Audit).append(toRow(entry, { ...(yield* occasion), outcome }));
 });
 
 /** Records what is about to be done, where nothing will say how it ended. */
-export const begun = (said: Said) => append(said, "begun");
+export const auditBegin = (entry: Said) => append(entry, "begun");
 
 /**
  * Asks an actor between two rows: `begun`, and how it ended. Wrap the question alone, after all checks. A caller who leaves does not end the
  * question, and the second row is written all the same. A question that fails has no second row: its outcome is unknown.
  *
- * @param refusedFor why the actor refused. Null: it did what it was asked for.
+ * @param refusedFor why the actor refused. Null if it did what it was asked for.
  */
 export const askedFor =
-  <Part>(said: Said, refusedFor: (answer: Part) => string | null) =>
+  <Part>(entry: Said, refusedFor: (answer: Part) => string | null) =>
   <A extends Part, E, R>(ask: Effect.Effect<A, E, R>) =>
     Effect.andThen(
-      begun(said),
+      auditBegin(entry),
       Effect.flatMap(
         Effect.forkDetach(
           Effect.tap(ask, (answer) => {
             const why = refusedFor(answer);
             return why === null
-              ? append(said, "done")
-              : append({ ...said, changes: { ...said.changes, why } }, "refused");
+              ? append(entry, "done")
+              : append({ ...entry, changes: { ...entry.changes, why } }, "refused");
           }),
         ),
         Fiber.join,
@@ -176,7 +176,7 @@ class RefusalHour {
   /** At most as many as were taken. */
   readonly #known = new Set<string>();
 
-  /** @returns how many were left out since the last recorded one. Null: this one is left out too. */
+  /** @returns how many were left out since the last recorded one. If null, this one is left out too. */
   take(key: string | null, now: number): number | null {
     if (now - this.#since >= HOUR_MS || now < this.#since) {
       [this.#since, this.#taken] = [now, 0];
@@ -205,16 +205,16 @@ export class Refusals extends Context.Service<
   }));
 }
 
-const refused = Effect.fnUntraced(function* (said: Said, omitted: number | null) {
-  if (omitted === null) return;
-  const changes = { ...said.changes, ...(omitted > 0 && { omitted_before: omitted }) };
-  yield* append({ ...said, changes }, "refused");
+const auditRefusal = Effect.fnUntraced(function* (entry: Said, omittedCount: number | null) {
+  if (omittedCount === null) return;
+  const changes = { ...entry.changes, ...(omittedCount > 0 && { omitted_before: omittedCount }) };
+  yield* append({ ...entry, changes }, "refused");
 });
 
 /** Records a refused sign-in or invitation, within the limit. */
-export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
+export const refusedEntry = Effect.fnUntraced(function* (entry: Said) {
   const { entries } = yield* Refusals;
-  yield* refused(said, entries.take(null, yield* Clock.currentTimeMillis));
+  yield* auditRefusal(entry, entries.take(null, yield* Clock.currentTimeMillis));
 });
 
 /**
@@ -222,7 +222,7 @@ export const refusedEntry = Effect.fnUntraced(function* (said: Said) {
  *
  * @param key the same for requests of which one an hour is enough: a program with an ended token may ask each second
  */
-export const refusedRequest = Effect.fnUntraced(function* (said: Said, key: string) {
+export const refusedRequest = Effect.fnUntraced(function* (entry: Said, key: string) {
   const { requests } = yield* Refusals;
-  yield* refused(said, requests.take(key, yield* Clock.currentTimeMillis));
+  yield* auditRefusal(entry, requests.take(key, yield* Clock.currentTimeMillis));
 });

@@ -88,7 +88,7 @@ export interface SigningKeys {
   readonly current: KeyObject;
   /** The keys of the previous value, which stay valid until an instant. */
   readonly previous: { readonly key: KeyObject; readonly until: number } | null;
-  /** The current value without its unseen characters, and what they are. Never decides. Null: it has none. */
+  /** The current value without its unseen characters, and what they are. Never decides. */
   readonly seen: { readonly key: KeyObject; readonly unseen: readonly string[] } | null;
 }
 
@@ -116,7 +116,7 @@ interface HeldManifest extends Pick<Manifest, "env" | "executor" | "warm" | "err
 }
 
 interface Parsed {
-  /** The commit that it was read from. Null: there is no good reading. */
+  /** The commit that it was read from. Null if there is no good reading. */
   readonly commit: string | null;
   /** Of everything that it was parsed from: the text itself is not held. */
   readonly digest: string;
@@ -143,7 +143,7 @@ interface Former {
 }
 
 /** Parses a good reading's text into triggers. The same reading is not parsed twice. */
-const parsed = (good: GoodManifest | null, { reading: former, ...parts }: Former): Parsed => {
+const toParsed = (good: GoodManifest | null, { reading: former, ...parts }: Former): Parsed => {
   if (good === null)
     return { commit: null, digest: "", manifest: heldParts(parseManifest(new Uint8Array()), parts) };
   const { commit, text, agents } = good;
@@ -157,7 +157,7 @@ const parsed = (good: GoodManifest | null, { reading: former, ...parts }: Former
   return { commit, digest, manifest: heldParts(manifest, parts) };
 };
 
-const readingOf = (
+const toReading = (
   { project, manifestFailure }: ProjectState,
   { commit, manifest }: Parsed,
 ): ReadManifest => ({
@@ -181,35 +181,35 @@ const seenKey = (value: string): SigningKeys["seen"] => {
 };
 
 /** Opens the secrets that the triggers sign with, and no others. */
-const keysOf = (
+const signatureKeys = (
   { secrets }: ProjectState,
   names: ReadonlySet<string>,
   keyring: Keyring["Service"],
 ): ReadonlyMap<string, SigningKeys> => {
-  const valueOf = (sealed: SealedSecret): string =>
-    Result.getOrElse(unsealSecret(keyring.secrets, sealed, sealed.envelope), () => "");
-  const keyOf = (sealed: SealedSecret): KeyObject | null => signatureKey(valueOf(sealed));
+  const openValue = (secret: SealedSecret): string =>
+    Result.getOrElse(unsealSecret(keyring.secrets, secret, secret.envelope), () => "");
+  const openKey = (secret: SealedSecret): KeyObject | null => signatureKey(openValue(secret));
   return new Map(
-    secrets.flatMap((sealed) => {
-      if (!names.has(sealed.name)) return [];
-      const value = valueOf(sealed);
+    secrets.flatMap((secret) => {
+      if (!names.has(secret.name)) return [];
+      const value = openValue(secret);
       const current = signatureKey(value);
       if (current === null) return [];
-      const { previous } = sealed;
-      const key = previous === null ? null : keyOf({ ...sealed, ...previous });
+      const { previous } = secret;
+      const key = previous === null ? null : openKey({ ...secret, ...previous });
       const keys = {
         current,
         previous: previous === null || key === null ? null : { key, until: previous.until },
         seen: seenKey(value),
       };
-      return [[sealed.name, keys] as const];
+      return [[secret.name, keys] as const];
     }),
   );
 };
 
 /** Looks that callers ask for. Callers that ask during a look share the next one, which begins after they asked. */
 const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, StoreError>) {
-  let asked = Deferred.makeUnsafe<void, StoreError>();
+  let request = Deferred.makeUnsafe<void, StoreError>();
   const isAsked = Latch.makeUnsafe(false);
   const inTime = Effect.timeoutOrElse(look, {
     duration: LOOK_DEADLINE,
@@ -218,44 +218,44 @@ const sharedLooks = Effect.fnUntraced(function* (look: Effect.Effect<void, Store
   const round = Effect.gen(function* () {
     yield* isAsked.await;
     isAsked.closeUnsafe();
-    const callers = asked;
-    asked = Deferred.makeUnsafe<void, StoreError>();
+    const callers = request;
+    request = Deferred.makeUnsafe<void, StoreError>();
     yield* Deferred.done(callers, yield* Effect.exit(inTime));
     yield* Effect.sleep(LOOK_PAUSE);
   });
   yield* Effect.forkScoped(Effect.forever(round));
   return Effect.suspend(() => {
     // The look may begin within the call that opens the latch.
-    const own = asked;
+    const own = request;
     isAsked.openUnsafe();
     return Deferred.await(own);
   });
 });
 
 /** The held triggers and keys, by project, and the projects that changed since somebody asked for news. */
-const makeHolding = (keyring: Keyring["Service"], offered: OfferedRuntimes) => {
-  const held = new Map<string, KnownProject>();
+const makeHolding = (keyring: Keyring["Service"], runtimes: OfferedRuntimes) => {
+  const knownProjects = new Map<string, KnownProject>();
   const readings = new Map<string, Parsed>();
-  const parts = { unpacked: new UnpackedTriggers(), offered };
-  const unread = new Set<string>();
+  const parts = { unpacked: new UnpackedTriggers(), offered: runtimes };
+  const unreadIds = new Set<string>();
   const isUnread = Latch.makeUnsafe(false);
   const tell = (id: string): void => {
-    unread.add(id);
+    unreadIds.add(id);
     isUnread.openUnsafe();
   };
 
   const hold = (state: ProjectState): void => {
     const { project } = state;
-    const former = held.get(project.id);
+    const former = knownProjects.get(project.id);
     if (former !== undefined && former.project.version > project.version) return;
-    const reading = parsed(state.manifest, { reading: readings.get(project.id), ...parts });
-    const manifest = readingOf(state, reading);
+    const reading = toParsed(state.manifest, { reading: readings.get(project.id), ...parts });
+    const manifest = toReading(state, reading);
     readings.set(project.id, reading);
-    held.set(project.id, {
+    knownProjects.set(project.id, {
       project,
       manifest,
       triggers: reading.manifest.triggers,
-      keys: keysOf(state, reading.manifest.keyNames, keyring),
+      keys: signatureKeys(state, reading.manifest.keyNames, keyring),
       secretNames: state.secrets.map(({ name }) => name),
       deliveredNames: deliveredNames(state.secrets),
       tier: state.tier,
@@ -266,18 +266,18 @@ const makeHolding = (keyring: Keyring["Service"], offered: OfferedRuntimes) => {
   /** A project that is gone. */
   const forget = (id: string): void => {
     readings.delete(id);
-    if (held.delete(id)) tell(id);
+    if (knownProjects.delete(id)) tell(id);
   };
   const news = Effect.andThen(
     isUnread.await,
     Effect.sync(() => {
-      const ids = [...unread];
-      unread.clear();
+      const ids = [...unreadIds];
+      unreadIds.clear();
       isUnread.closeUnsafe();
       return ids;
     }),
   );
-  return { held, hold, forget, news };
+  return { held: knownProjects, hold, forget, news };
 };
 
 export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> = Layer.effect(
@@ -299,10 +299,10 @@ export const directoryLayer: Layer.Layer<Directory, never, Projects | Keyring> =
       );
     const load = Effect.fnUntraced(function* (ids: readonly string[]) {
       for (let from = 0; from < ids.length; from += PAGE) {
-        const asked = ids.slice(from, from + PAGE);
-        const states = yield* projects.states(asked);
+        const page = ids.slice(from, from + PAGE);
+        const states = yield* projects.states(page);
         const there = new Set(states.map(({ project }) => project.id));
-        for (const id of asked) if (!there.has(id)) forget(id);
+        for (const id of page) if (!there.has(id)) forget(id);
         // A full manifest takes some ms to parse: other fibers run in between.
         yield* Effect.forEach(states, (state) => Effect.andThen(holdOrLog(state), Effect.yieldNow), {
           discard: true,

@@ -14,8 +14,8 @@ export const Doubt = Context.Reference<() => void>("platform/services/Doubt", {
 /** Passes doubts to recovery. Anything that may raise a doubt needs this layer below it. */
 export class Doubts extends Context.Service<Doubts, Queue.Queue<void>>()("platform/services/Doubts") {
   static readonly layer = Layer.effectContext(
-    Effect.map(Queue.sliding<void>(1), (raised) =>
-      Context.make(Doubts, raised).pipe(Context.add(Doubt, () => void Queue.offerUnsafe(raised, undefined))),
+    Effect.map(Queue.sliding<void>(1), (queue) =>
+      Context.make(Doubts, queue).pipe(Context.add(Doubt, () => void Queue.offerUnsafe(queue, undefined))),
     ),
   );
 }

@@ -52,8 +52,8 @@ export class RunRecord {
   /** The duties that do not do their work in time (D5). */
   late(now: number, periods: ReadonlyMap<DutyName, number>): readonly DutyName[] {
     return DUTY_NAMES.filter((name) => {
-      const allowed = Math.max(LATE_MS, LATE_PERIODS * (periods.get(name) ?? 0));
-      return this.#broken.has(name) || now - (this.#begun.get(name) ?? now) > allowed;
+      const lateAfterMs = Math.max(LATE_MS, LATE_PERIODS * (periods.get(name) ?? 0));
+      return this.#broken.has(name) || now - (this.#begun.get(name) ?? now) > lateAfterMs;
     });
   }
 
@@ -112,8 +112,8 @@ export const dutyRound = <E, R>(
     const failures = runs.failures(name);
     runs.began(name, begunAt);
     let isWhole = true;
-    const watched = Effect.tapDefect(effect, () => Effect.sync(() => (isWhole = false)));
-    yield* Effect.onExit(dutyPart(name, watched), () => Effect.sync(() => runs.left(name, isWhole)));
+    const guardedEffect = Effect.tapDefect(effect, () => Effect.sync(() => (isWhole = false)));
+    yield* Effect.onExit(dutyPart(name, guardedEffect), () => Effect.sync(() => runs.left(name, isWhole)));
     const endedAt = yield* Clock.currentTimeMillis;
     runs.ended(name, { endedAt, tookMs: endedAt - begunAt, failed: runs.failures(name) > failures });
   });
@@ -149,7 +149,7 @@ export const runDuty = <R, R2 = never>(
       ? Effect.andThen(round, options.wait)
       : options.signal === undefined
         ? Effect.andThen(round, Effect.sleep(options.periodMs))
-        : signalled(round, options.signal, options.periodMs),
+        : withSignal(round, options.signal, options.periodMs),
   );
   const { first = Effect.void } = options;
   const begin = first === "a period" ? Effect.sleep("periodMs" in options ? options.periodMs : 0) : first;
@@ -157,7 +157,7 @@ export const runDuty = <R, R2 = never>(
 };
 
 /** One round and what follows it: the period or the signal (D3). */
-const signalled = <R, R2>(
+const withSignal = <R, R2>(
   round: Effect.Effect<void, never, R>,
   signal: Effect.Effect<unknown, never, R2>,
   periodMs: number,

@@ -39,7 +39,7 @@ const NODE_KEY_BYTES = 32;
 export const keyringLayer = (secrets: MasterKeys): Layer.Layer<Keyring> => {
   const master = secrets.current.bytes;
   const former = secrets.former.toSorted((a, b) => a.retiredAt - b.retiredAt);
-  const keyOf = (sandboxId: string): Uint8Array => {
+  const sandboxKey = (sandboxId: string): Uint8Array => {
     const madeAt = uuidInstant(sandboxId);
     return (
       (madeAt === null ? undefined : former.find(({ retiredAt }) => madeAt < retiredAt))?.bytes ?? master
@@ -48,7 +48,7 @@ export const keyringLayer = (secrets: MasterKeys): Layer.Layer<Keyring> => {
   const derive = (kind: TokenKind, sandboxId: string): string =>
     makeToken(
       kind,
-      derivedKey(keyOf(sandboxId), {
+      derivedKey(sandboxKey(sandboxId), {
         salt: sandboxId,
         purpose: `platform/token/${kind}`,
         bytes: TOKEN_BYTES,

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 
-/** The service's address for people, without a final slash. Null: the process serves no page, as in a simulation. */
+/** The service's address for people, without a final slash. Null if the process serves no page, as in a simulation. */
 export const PageAddress = Context.Reference<string | null>("platform/services/PageAddress", {
   defaultValue: () => null,
 });

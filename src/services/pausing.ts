@@ -4,18 +4,18 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Pause, PAUSED, PauseSwitch } from "../ground/pause.ts";
-import { audited } from "./audit.ts";
+import { withAudit } from "./audit.ts";
 import { Pauses } from "../store/ports/pauses.ts";
 
 /** Holds the installation back from its next start on. A node that runs has read already that it is not paused. */
 export const beginPause = Effect.gen(function* () {
   const { begin } = yield* Pauses;
   yield* begin(yield* Clock.currentTimeMillis);
-}).pipe(audited(() => ({ action: "installation.paused", changes: {} })));
+}).pipe(withAudit(() => ({ action: "installation.paused", changes: {} })));
 
 /** Lets the installation go. @returns whether it was paused */
 export const endPause = Effect.flatMap(Pauses, ({ end }) => end).pipe(
-  audited((wasPaused) => (wasPaused ? { action: "installation.resumed", changes: {} } : null)),
+  withAudit((wasPaused) => (wasPaused ? { action: "installation.resumed", changes: {} } : null)),
 );
 
 /** How long a node may take to notice that the pause ended. */

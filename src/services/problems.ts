@@ -2,7 +2,7 @@
 import type { DoctorReport } from "../sandbox/port.ts";
 import type { NodeRecord } from "../store/ports/nodes.ts";
 import type { Backlog, Boots, DatabaseFacts } from "../store/ports/operations.ts";
-import { counted } from "../domain/counted.ts";
+import { quantity } from "../domain/counted.ts";
 
 const MINUTE = 60_000;
 /** An actor performs a command at once. One that waits for so long is stuck. */
@@ -36,7 +36,7 @@ export interface Seen {
   readonly now: number;
   readonly database: DatabaseFacts;
   readonly nodes: readonly NodeRecord[];
-  readonly sandboxesOf: (nodeId: string) => number;
+  readonly countSandboxes: (nodeId: string) => number;
   readonly scheduler: { readonly late: boolean };
   readonly fires: Backlog;
   readonly commands: Backlog;
@@ -45,25 +45,25 @@ export interface Seen {
   readonly doctor: DoctorReport | null;
   readonly boots: Boots;
   readonly duties: readonly DutyState[];
-  /** Of this node's data directory. Null: unknown. */
+  /** Of this node's data directory. Null if unknown. */
   readonly diskFreeBytes: number | null;
 }
 
 const minutes = (ms: number): string => {
   const count = Math.round(ms / MINUTE);
   if (count === 0) return "less than a minute";
-  return counted(count, "minute");
+  return quantity(count, "minute");
 };
 
 const hadSandboxes = (count: number): string =>
-  count === 0 ? "" : ` It had ${counted(count, "sandbox", "sandboxes")}.`;
+  count === 0 ? "" : ` It had ${quantity(count, "sandbox", "sandboxes")}.`;
 
 /** How late the oldest of a backlog is, or 0 if it is in time. */
 const lateness = ({ oldestAt }: Backlog, now: number, allowedMs: number): number =>
   oldestAt !== null && now - oldestAt > allowedMs ? now - oldestAt : 0;
 
 const ofSandboxes = ({ doctor, boots }: Seen): readonly (Problem | false)[] => {
-  const failed = boots.failures.reduce((sum, { count }) => sum + count, 0);
+  const failureCount = boots.failures.reduce((sum, { count }) => sum + count, 0);
   const [most] = boots.failures;
   return [
     doctor?.usable === false && {
@@ -72,9 +72,9 @@ const ofSandboxes = ({ doctor, boots }: Seen): readonly (Problem | false)[] => {
       remedy: "Fix the problem that the message names, then examine the sandboxes again.",
     },
     boots.started >= BOOTS_MIN &&
-      failed / boots.started >= FAILED_SHARE && {
+      failureCount / boots.started >= FAILED_SHARE && {
         code: "boots_fail",
-        message: `${failed} of ${counted(boots.started, "boot")} failed, most often with ${most?.code ?? "no code"}.`,
+        message: `${failureCount} of ${quantity(boots.started, "boot")} failed, most often with ${most?.code ?? "no code"}.`,
         remedy: "Open a failed session and read its log. Examine the sandboxes.",
       },
   ];
@@ -90,12 +90,12 @@ const ofDatabase = ({ database, commands, ownerless, now }: Seen): readonly (Pro
     },
     late > 0 && {
       code: "commands_late",
-      message: `The oldest of ${counted(commands.waiting, "command")} has waited for ${minutes(late)}.`,
+      message: `The oldest of ${quantity(commands.waiting, "command")} has waited for ${minutes(late)}.`,
       remedy: "Look in the log for the session's actor. Restart the node if recovery does not run.",
     },
     ownerless > 0 && {
       code: "sessions_ownerless",
-      message: `No part of the service works on ${counted(ownerless, "live session")}.`,
+      message: `No part of the service works on ${quantity(ownerless, "live session")}.`,
       remedy: "Recovery ends them within its interval. If they stay, look at recovery below and in the log.",
     },
   ];
@@ -109,10 +109,10 @@ const ofDuties = ({ duties, now }: Seen): readonly (Problem | false)[] =>
         message: `The last round of ${name} crashed.`,
         remedy: `Look in the log for work=${name}. The next round comes as usual.`,
       };
-    const allowed = Math.max(periodMs * DUTY_LATE_PERIODS, MINUTE);
+    const lateAfterMs = Math.max(periodMs * DUTY_LATE_PERIODS, MINUTE);
     return (
       last !== null &&
-      now - last.endedAt > allowed && {
+      now - last.endedAt > lateAfterMs && {
         code: "duty_late",
         message: `${name} last ran ${minutes(now - last.endedAt)} ago.`,
         remedy: "The database may be slow or away. Restart the node if this does not end.",
@@ -121,11 +121,11 @@ const ofDuties = ({ duties, now }: Seen): readonly (Problem | false)[] =>
   });
 
 /** Most urgent first. */
-export const problemsOf = (seen: Seen): readonly Problem[] => {
-  const { nodes, sandboxesOf, scheduler, fires, stale, diskFreeBytes, now } = seen;
-  const waited = lateness(fires, now, FIRE_LATE_MS);
+export const findProblems = (state: Seen): readonly Problem[] => {
+  const { nodes, countSandboxes, scheduler, fires, stale, diskFreeBytes, now } = state;
+  const waitMs = lateness(fires, now, FIRE_LATE_MS);
   return [
-    ...ofSandboxes(seen),
+    ...ofSandboxes(state),
     diskFreeBytes !== null &&
       diskFreeBytes < DISK_FREE_MIN_BYTES && {
         code: "disk_scarce",
@@ -140,7 +140,7 @@ export const problemsOf = (seen: Seen): readonly Problem[] => {
       ({ id, deadAt }) =>
         deadAt !== null && {
           code: "node_dead",
-          message: `Node ${id} has been silent for ${minutes(now - deadAt)}.${hadSandboxes(sandboxesOf(id))}`,
+          message: `Node ${id} has been silent for ${minutes(now - deadAt)}.${hadSandboxes(countSandboxes(id))}`,
           remedy:
             "Start the service on that machine again. Its sessions have failed. Those whose saved work it has wait for it; the others can be restarted.",
         },
@@ -150,16 +150,16 @@ export const problemsOf = (seen: Seen): readonly Problem[] => {
       message: "The scheduler has not run for two intervals, so cron triggers may be late.",
       remedy: "Look in the log for the scheduler, and at the load of the machine and its database.",
     },
-    ...ofDatabase(seen),
-    ...ofDuties(seen),
-    waited > 0 && {
+    ...ofDatabase(state),
+    ...ofDuties(state),
+    waitMs > 0 && {
       code: "fires_wait",
-      message: `The oldest of ${counted(fires.waiting, "queued run")} has waited for ${minutes(waited)}.`,
+      message: `The oldest of ${quantity(fires.waiting, "queued run")} has waited for ${minutes(waitMs)}.`,
       remedy: "Stop sessions that are not needed, or raise the account's tier with `platform admin tier`.",
     },
     stale > 0 && {
       code: "manifests_stale",
-      message: `${counted(stale, "active project has", "active projects have")} a platform.toml that cannot be read.`,
+      message: `${quantity(stale, "active project has", "active projects have")} a platform.toml that cannot be read.`,
       remedy: "The project's page names the line. Its triggers run from the last good version.",
     },
   ].filter((problem): problem is Problem => problem !== false);

@@ -38,12 +38,12 @@ export const transitionRecordLayer: Layer.Layer<never, never, Transitions> = Lay
   Effect.gen(function* () {
     const transitions = yield* Transitions;
     let waiting: Row[] = [];
-    let dropped = 0;
+    let droppedCount = 0;
     const trim = () => {
       const surplus = waiting.length - WAITING_MAX;
       if (surplus <= 0) return;
       waiting.splice(0, surplus);
-      dropped += surplus;
+      droppedCount += surplus;
     };
     const batch = Effect.suspend(() => {
       const rows = waiting.splice(0, TOGETHER);
@@ -54,11 +54,11 @@ export const transitionRecordLayer: Layer.Layer<never, never, Transitions> = Lay
       return Effect.tapError(transitions.add(rows), () => back);
     });
     const warn = Effect.suspend(() => {
-      const lost = dropped;
-      dropped = 0;
-      return lost === 0
+      const lostCount = droppedCount;
+      droppedCount = 0;
+      return lostCount === 0
         ? Effect.void
-        : Effect.logWarning("a part of the history was dropped", { rows: lost });
+        : Effect.logWarning("a part of the history was dropped", { rows: lostCount });
     });
     const write = Effect.andThen(
       warn,

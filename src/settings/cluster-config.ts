@@ -31,10 +31,10 @@ export const readCluster = (
     PLATFORM_KUBERNETES_EGRESS_ADDRESS: read.parsed("PLATFORM_KUBERNETES_EGRESS_ADDRESS", parseDialHost),
   };
   if (provider !== "kubernetes") return null;
-  const needed = read.together({ "PLATFORM_SANDBOX_PROVIDER=kubernetes": provider, ...parts });
-  if (needed === null) return null;
-  const egress = { host, port, address: needed.PLATFORM_KUBERNETES_EGRESS_ADDRESS };
-  const image = needed.PLATFORM_KUBERNETES_IMAGE;
-  const runtimeImage = needed.PLATFORM_KUBERNETES_RUNTIME_IMAGE;
+  const requirements = read.together({ "PLATFORM_SANDBOX_PROVIDER=kubernetes": provider, ...parts });
+  if (requirements === null) return null;
+  const egress = { host, port, address: requirements.PLATFORM_KUBERNETES_EGRESS_ADDRESS };
+  const image = requirements.PLATFORM_KUBERNETES_IMAGE;
+  const runtimeImage = requirements.PLATFORM_KUBERNETES_RUNTIME_IMAGE;
   return { kubeconfig, namespace, runtimeImage, image, runtimeClass, pullSecrets, egress };
 };

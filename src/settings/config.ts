@@ -48,34 +48,34 @@ export interface Config extends TurnSettings {
   readonly savesSessionBytes: number;
   readonly host: string;
   readonly port: number;
-  /** `{base_url}` as senders and people see it. Null: from host and port. */
+  /** `{base_url}` as senders and people see it. If null, it follows from host and port. */
   readonly publicUrl: string | null;
   /** What the page calls the installation. */
   readonly name: string;
-  /** The picture before it. Null: none. */
+  /** The picture before it. */
   readonly logoFile: string | null;
-  /** Where browsers reach ports of sandboxes. Null: below `localhost`, on the service's own port. */
+  /** Where browsers reach ports of sandboxes. Null means below `localhost`, on the service's own port. */
   readonly previewUrl: PreviewAddress | null;
   readonly dataDir: string;
-  /** An external Postgres. Null: the embedded one in the data directory. */
+  /** An external Postgres. Null means the embedded one in the data directory. */
   readonly databaseUrl: string | null;
   /** Where this node's runner listens for the other nodes: loopback or a private address. Port 0: any free one. */
   readonly nodeHost: string;
   readonly nodePort: number;
-  /** The API port as the other nodes reach it. Null: from host and port. */
+  /** The API port as the other nodes reach it. If null, it follows from host and port. */
   readonly nodeUrl: string | null;
   readonly bootstrapToken: string | null;
   readonly masterKey: string | null;
   readonly sandboxProvider: ProviderName;
-  /** The path of gVisor's program. Null: the one on the PATH. */
+  /** The path of gVisor's program. Null means the one on the PATH. */
   readonly runsc: string | null;
   readonly docker: {
     /** The engine's unix socket. */
     readonly socket: string;
-    /** Null: the engine's default. */
+    /** Null means the engine's default. */
     readonly runtime: string | null;
   };
-  /** Null: another provider is chosen. */
+  /** If null, another provider is chosen. */
   readonly kubernetes: KubernetesSettings | null;
   /** `auto`: the strongest form of `local` that works on this machine. */
   readonly localForm: "auto" | "bubblewrap" | "namespaces";
@@ -84,7 +84,7 @@ export interface Config extends TurnSettings {
   readonly sandboxCpus: number;
   readonly sandboxProcesses: number;
   readonly sandboxDiskMb: number;
-  /** Null: the service decides. */
+  /** If null, the service decides. */
   readonly imagesDir: string | null;
   readonly builder: "buildah" | "none";
   readonly buildsAtOnce: number;
@@ -94,7 +94,7 @@ export interface Config extends TurnSettings {
   readonly imagesMaxMb: number;
   readonly environmentRefreshMs: number;
   readonly environmentBasesMs: number;
-  /** Where images are pushed for a cluster. Null: nowhere. */
+  /** Where images are pushed for a cluster. Null means nowhere. */
   readonly imageRegistry: (RegistryLocation & { readonly authFile: string | null }) | null;
   readonly packages: {
     /** What package files may use on the disk. 0: there is no cache, because it is off or no registry is named. */
@@ -119,11 +119,11 @@ export interface Config extends TurnSettings {
   readonly llm: GatewaySettings | null;
   /** Default models by provider, including the gateway's. */
   readonly defaultModels: DefaultModels;
-  /** Loopback port of the page that shows live actors. Null: no inspection. */
+  /** Loopback port of the page that shows live actors. Null means no inspection. */
   readonly inspectPort: number | null;
-  /** Loopback port of the metrics. Null: none are kept. */
+  /** Loopback port of the metrics. Null if none are kept. */
   readonly metricsPort: number | null;
-  /** Where traces go. Null: nowhere. */
+  /** Where traces go. Null means nowhere. */
   readonly otlp: {
     readonly endpoint: string;
     readonly headers: Readonly<Record<string, string>>;
@@ -147,7 +147,7 @@ export interface Config extends TurnSettings {
   readonly actorIdleMs: number;
   readonly recoveryIntervalMs: number;
   readonly idleTimeoutMs: number;
-  /** When a resting session makes room for a person's request. Null: never. */
+  /** When a resting session makes room for a person's request. Null if never. */
   readonly makeRoomAfterMs: number | null;
   /** How long a request of an agent waits for its answer. */
   readonly requestTtlMs: number;
@@ -171,18 +171,18 @@ export class ConfigError extends Schema.TaggedError<ConfigError>()("ConfigError"
 export type { Environment };
 
 /** Where images are pushed, with the file of its credentials. */
-const imageRegistryOf = (
+const readImageRegistry = (
   read: Reader,
-  located: (file: string | null) => string | null,
+  locate: (file: string | null) => string | null,
 ): Config["imageRegistry"] => {
   const location = read.parsed("PLATFORM_IMAGE_REGISTRY", readRegistryLocation);
-  const authFile = located(read.text("PLATFORM_IMAGE_REGISTRY_AUTH"));
+  const authFile = locate(read.text("PLATFORM_IMAGE_REGISTRY_AUTH"));
   return location === null ? null : { ...location, authFile };
 };
 
 /** Where images of environments are pushed, and after which times environments are looked at again. */
-const environmentsOf = (read: Reader, located: (file: string | null) => string | null) => ({
-  imageRegistry: imageRegistryOf(read, located),
+const readEnvironments = (read: Reader, locate: (file: string | null) => string | null) => ({
+  imageRegistry: readImageRegistry(read, locate),
   environmentRefreshMs: read.duration("PLATFORM_ENVIRONMENT_REFRESH_MS"),
   environmentBasesMs: read.duration("PLATFORM_ENVIRONMENT_BASES_MS"),
 });
@@ -206,13 +206,13 @@ const readSaving = (read: SettingReader) => ({
  */
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);
-  const located = (file: string | null) => (file === null ? null : path.resolve(workingDirectory, file));
+  const locate = (file: string | null) => (file === null ? null : path.resolve(workingDirectory, file));
   const config: Config = {
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
     publicUrl: read.origin("PLATFORM_PUBLIC_URL"),
     name: read.parsed("PLATFORM_NAME", parseInstallationName),
-    logoFile: located(read.text("PLATFORM_LOGO")),
+    logoFile: locate(read.text("PLATFORM_LOGO")),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
     databaseUrl: read.databaseUrl(environment),
@@ -221,20 +221,20 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     nodeUrl: read.parsed("PLATFORM_NODE_URL", parseNodeUrl),
     bootstrapToken: read.bootstrapToken(),
     masterKey: read.text("PLATFORM_MASTER_KEY"),
-    ...read.providers(located),
+    ...read.providers(locate),
     warmMemoryMb: read.integer("PLATFORM_WARM_MEMORY_MB"),
     sandboxMemoryMb: read.integer("PLATFORM_SANDBOX_MEMORY_MB"),
     sandboxCpus: read.integer("PLATFORM_SANDBOX_CPUS"),
     sandboxProcesses: read.integer("PLATFORM_SANDBOX_PROCESSES"),
     sandboxDiskMb: read.integer("PLATFORM_SANDBOX_DISK_MB"),
-    imagesDir: located(read.text("PLATFORM_IMAGES_DIR")),
+    imagesDir: locate(read.text("PLATFORM_IMAGES_DIR")),
     builder: read.choice("PLATFORM_BUILDER"),
     buildsAtOnce: read.integer("PLATFORM_BUILDS_AT_ONCE"),
     buildTimeoutMs: read.duration("PLATFORM_BUILD_TIMEOUT_MS"),
     buildMemoryMb: read.integer("PLATFORM_BUILD_MEMORY_MB"),
     buildDiskMb: read.integer("PLATFORM_BUILD_DISK_MB"),
     imagesMaxMb: read.integer("PLATFORM_IMAGES_MAX_MB"),
-    ...environmentsOf(read, located),
+    ...readEnvironments(read, locate),
     runtimes: read.runtimes(),
     terminals: read.choice("PLATFORM_TERMINALS"),
     egressAllow: read.hostList("PLATFORM_EGRESS_ALLOW"),
@@ -285,24 +285,24 @@ class Reader extends SettingReader {
   /** The installation's own runtime, and those that projects may choose as well. */
   runtimes(): OfferedRuntimes {
     const adapter = this.choice("PLATFORM_AGENT_ADAPTER");
-    const given = this.given("PLATFORM_AGENT_COMMAND");
-    const command = given ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
-    const installed = this.parsed("PLATFORM_AGENT_RUNTIMES", parseInstallable);
-    return offeredRuntimes({ adapter, command: command.split(/\s+/) }, installed);
+    const setting = this.given("PLATFORM_AGENT_COMMAND");
+    const command = setting ?? (adapter === "acp" ? ACP_COMMAND : SETTINGS.PLATFORM_AGENT_COMMAND.fallback);
+    const installedRuntimes = this.parsed("PLATFORM_AGENT_RUNTIMES", parseInstallable);
+    return offeredRuntimes({ adapter, command: command.split(/\s+/) }, installedRuntimes);
   }
 
   /** What isolates sandboxes. */
   providers(
-    located: (file: string | null) => string | null,
+    locate: (file: string | null) => string | null,
   ): Pick<Config, "sandboxProvider" | "runsc" | "docker" | "kubernetes" | "localForm"> {
     const sandboxProvider = this.choice("PLATFORM_SANDBOX_PROVIDER");
     const socket = this.text("PLATFORM_DOCKER_SOCKET");
     const runtime = this.text("PLATFORM_DOCKER_RUNTIME");
     return {
       sandboxProvider,
-      runsc: located(this.text("PLATFORM_RUNSC")),
+      runsc: locate(this.text("PLATFORM_RUNSC")),
       docker: { socket, runtime },
-      kubernetes: readCluster(this, sandboxProvider, located(this.text("PLATFORM_KUBERNETES_CONFIG"))),
+      kubernetes: readCluster(this, sandboxProvider, locate(this.text("PLATFORM_KUBERNETES_CONFIG"))),
       localForm: this.choice("PLATFORM_LOCAL_FORM"),
     };
   }
@@ -313,7 +313,7 @@ class Reader extends SettingReader {
       const url = this.url(name);
       const problem = url === null ? null : wrongSource(url);
       // A URL with a password is not shown.
-      if (problem !== null) this.problemOf(`${name} ${problem}`);
+      if (problem !== null) this.addProblem(`${name} ${problem}`);
       return url;
     };
     const npm = source("PLATFORM_PACKAGE_CACHE_NPM");
@@ -368,12 +368,12 @@ class Reader extends SettingReader {
 
   /** The claim and the groups count only together. */
   #groups(): OidcGroups | null {
-    const allowed = this.list("PLATFORM_OIDC_ALLOWED_GROUPS");
+    const allowedGroups = this.list("PLATFORM_OIDC_ALLOWED_GROUPS");
     const set = this.together({
       PLATFORM_OIDC_GROUPS_CLAIM: this.text("PLATFORM_OIDC_GROUPS_CLAIM"),
-      PLATFORM_OIDC_ALLOWED_GROUPS: allowed.length === 0 ? null : allowed.join(","),
+      PLATFORM_OIDC_ALLOWED_GROUPS: allowedGroups.length === 0 ? null : allowedGroups.join(","),
     });
-    return set && { claim: set.PLATFORM_OIDC_GROUPS_CLAIM, allowed };
+    return set && { claim: set.PLATFORM_OIDC_GROUPS_CLAIM, allowed: allowedGroups };
   }
 
   #oidc(workingDirectory: string): OidcSettings | null {
@@ -418,7 +418,7 @@ class Reader extends SettingReader {
     const isOidcLimited = (oidc?.allowedDomains.length ?? 0) > 0 || (oidc?.groups ?? null) !== null;
     const isLimited = isOidcLimited || (github?.organization ?? null) !== null;
     if (signUp === "allowed" && !isLimited) {
-      this.problemOf(
+      this.addProblem(
         `PLATFORM_SIGN_UP is "${signUp}"; expected also PLATFORM_OIDC_ALLOWED_DOMAINS or _ALLOWED_GROUPS with their provider, or PLATFORM_GITHUB_LOGIN_ORG with its own`,
       );
     }

@@ -39,8 +39,8 @@ const parse = (text: string): URL | null => {
   if (directory !== undefined)
     return new URL(`postgresql:///${database ?? ""}?host=${encodeURIComponent(directory)}`);
   const whole = text.startsWith("//") ? `postgresql:${text}` : text;
-  const escaped = whole.replace(/%(?![0-9a-f]{2})/gi, "%25");
-  const url = URL.parse(escaped) ?? URL.parse(escaped.replace("@/", "@localhost/"));
+  const escapedAddress = whole.replace(/%(?![0-9a-f]{2})/gi, "%25");
+  const url = URL.parse(escapedAddress) ?? URL.parse(escapedAddress.replace("@/", "@localhost/"));
   return url?.protocol === "socket:" ? socketUrl(url) : url;
 };
 
@@ -61,8 +61,8 @@ const fillIn = (url: URL, environment: Environment): void => {
   }
 };
 
-/** The expectation that the address does not meet. Null: it meets all. */
-const refused = ({ searchParams }: URL, environment: Environment): string | null => {
+/** The expectation that the address does not meet. Null if it meets all. */
+const addressRefusal = ({ searchParams }: URL, environment: Environment): string | null => {
   const limit = OWN_LIMITS.find((name) => searchParams.has(name));
   if (limit !== undefined) return `no ${limit}, which the service sets itself`;
   const negotiation = searchParams.get("sslnegotiation") ?? environment["PGSSLNEGOTIATION"] ?? "postgres";
@@ -94,6 +94,6 @@ export const readDatabaseAddress = (
     );
   sayMode(url);
   fillIn(url, environment);
-  const why = refused(url, environment);
+  const why = addressRefusal(url, environment);
   return why === null ? Result.succeed(url.href) : Result.fail(why);
 };

@@ -27,7 +27,7 @@ export class SettingReader {
   }
 
   /** A problem in its own words. */
-  problemOf(line: string): void {
+  addProblem(line: string): void {
     this.#problems.push(line);
   }
 
@@ -142,12 +142,12 @@ export class SettingReader {
     parts: Readonly<Record<Names, string | null>>,
   ): Record<Names, string> | null {
     const names = Object.keys(parts) as Names[];
-    const given = names.find((name) => parts[name] !== null);
-    if (given === undefined) return null;
+    const group = names.find((name) => parts[name] !== null);
+    if (group === undefined) return null;
     for (const name of names)
       // A value that its parser refused has its problem already.
       if (parts[name] === null && !this.#problems.some((problem) => problem.startsWith(`${name} `)))
-        this.#problems.push(`${name} is not set; ${given} needs it`);
+        this.#problems.push(`${name} is not set; ${group} needs it`);
     // The start is refused if one is null, so nothing reads it as text.
     return parts as Record<Names, string>;
   }

@@ -20,8 +20,10 @@ const sentenceFor = (name: string): string | null => {
   const instead = REMOVED_SETTINGS[name];
   if (instead !== undefined) return `${name} is no setting any more. ${instead}`;
   if (!name.startsWith(PREFIX) || Object.hasOwn(SETTINGS, name)) return null;
-  const meant = nearest(withoutPrefix(name), NAMES);
-  return meant === null ? null : `${name} is no setting, and has no effect. ${PREFIX}${meant} may be meant.`;
+  const suggestion = nearest(withoutPrefix(name), NAMES);
+  return suggestion === null
+    ? null
+    : `${name} is no setting, and has no effect. ${PREFIX}${suggestion} may be meant.`;
 };
 
 /** @returns a sentence for each name that is set, but is no setting any more, or is a setting's with a mistake. */

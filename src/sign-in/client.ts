@@ -42,7 +42,7 @@ export const sendRequest: CustomFetch = async (url, { method, headers, body, sig
 /** A provider's refusal of its own, for example a user without a verified address. */
 export class AnswerRefused extends Error {}
 
-const kindOf = (error: unknown): ProviderFault["kind"] => {
+const faultKind = (error: unknown): ProviderFault["kind"] => {
   if (error instanceof AuthorizationResponseError) return "denied";
   const isAnswer =
     error instanceof AnswerRefused ||
@@ -55,12 +55,12 @@ const kindOf = (error: unknown): ProviderFault["kind"] => {
 };
 
 /** A parser quotes what it could not read. */
-const textOf = (error: unknown): string =>
+const errorText = (error: unknown): string =>
   error instanceof Error && !(error instanceof SyntaxError) ? error.message : "an answer that cannot be read";
 
 /** A provider's own text, in one line. */
 const WORDS_MAX = 300;
-const wordsOf = (text: string): string => cutText(text.replaceAll(/\p{C}+/gu, " ").trim(), WORDS_MAX);
+const cleanText = (text: string): string => cutText(text.replaceAll(/\p{C}+/gu, " ").trim(), WORDS_MAX);
 
 /**
  * The provider's code of its refusal, and what it says about it. The text of an answer to the code or to a token is left
@@ -68,11 +68,11 @@ const wordsOf = (text: string): string => cutText(text.replaceAll(/\p{C}+/gu, " 
  */
 const refusalIn = (error: unknown): { readonly code: string | null; readonly text: string | null } => {
   if (error instanceof AuthorizationResponseError)
-    return { code: wordsOf(error.error), text: wordsOf(error.error_description ?? "") || null };
-  if (error instanceof ResponseBodyError) return { code: wordsOf(error.error), text: null };
+    return { code: cleanText(error.error), text: cleanText(error.error_description ?? "") || null };
+  if (error instanceof ResponseBodyError) return { code: cleanText(error.error), text: null };
   if (error instanceof WWWAuthenticateChallengeError) {
     const code = error.cause.map(({ parameters }) => parameters.error).find((found) => found !== undefined);
-    return { code: code === undefined ? null : wordsOf(code), text: null };
+    return { code: code === undefined ? null : cleanText(code), text: null };
   }
   return { code: null, text: null };
 };
@@ -85,20 +85,20 @@ export const isClientRefused = (error: unknown): boolean =>
  * The library's messages name fields, never their values (port.ts L3). Its first cause says which field. The causes of that one have
  * the values, so they are left out.
  */
-const faultOf = (error: unknown): ProviderFault => {
+const toFault = (error: unknown): ProviderFault => {
   // The library wraps what its `fetch` throws.
   for (let at = error; at instanceof Error; at = at.cause)
     if (at instanceof NetFault)
       return { _tag: "ProviderFault", kind: "unreachable", why: at.message, code: null };
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${textOf(error.cause)}` : "";
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${errorText(error.cause)}` : "";
   const { code, text } = refusalIn(error);
-  const said = [code, text].filter((part) => part !== null).join(": ");
-  const why = `${textOf(error)}${cause}${said === "" ? "" : ` (it says ${said})`}`;
-  return { _tag: "ProviderFault", kind: kindOf(error), why, code };
+  const answer = [code, text].filter((part) => part !== null).join(": ");
+  const why = `${errorText(error)}${cause}${answer === "" ? "" : ` (it says ${answer})`}`;
+  return { _tag: "ProviderFault", kind: faultKind(error), why, code };
 };
 
 export const asking = <A>(ask: () => Promise<A>): Effect.Effect<A, ProviderFault> =>
-  Effect.tryPromise({ try: ask, catch: faultOf });
+  Effect.tryPromise({ try: ask, catch: toFault });
 
 /** Where the browser goes, with PKCE S256 and the state. */
 export const authorizationUrl = async (

@@ -27,7 +27,7 @@ const ISSUER = "https://github.com";
 const API_VERSION = "2022-11-28";
 const ACCEPTED = "application/vnd.github+json";
 
-const configurationOf = ({ clientId, clientSecret, web = ISSUER }: GithubOptions): Configuration => {
+const githubConfiguration = ({ clientId, clientSecret, web = ISSUER }: GithubOptions): Configuration => {
   const configuration = new Configuration(
     {
       issuer: `${web}/login/oauth`,
@@ -44,7 +44,7 @@ const configurationOf = ({ clientId, clientSecret, web = ISSUER }: GithubOptions
   return configuration;
 };
 
-/** An answer of the API as JSON. Null: the API does not show it to this person. */
+/** An answer of the API as JSON. Null if the API does not show it to this person. */
 const fromApi = async (
   configuration: Configuration,
   token: string,
@@ -61,7 +61,7 @@ const fromApi = async (
 
 export const githubProvider = (options: GithubOptions): SignInProvider => {
   const { organization, api = "https://api.github.com" } = options;
-  const configuration = configurationOf(options);
+  const configuration = githubConfiguration(options);
   const membershipRefusal = async (token: string): Promise<SignInCause | null> => {
     if (organization === null) return "no_organization";
     const url = new URL(`${api}/user/memberships/orgs/${encodeURIComponent(organization)}`);

@@ -67,9 +67,9 @@ const discover = async ({ issuer, clientId, clientSecret }: OidcOptions): Promis
     execute: [enableNonRepudiationChecks, ...(issuer.startsWith("http:") ? [allowInsecureRequests] : [])],
   });
   const { token_endpoint_auth_methods_supported: announced } = configuration.serverMetadata();
-  const wanted = METHODS.filter((method) => (announced ?? METHODS.slice(0, 1)).includes(method));
+  const candidates = METHODS.filter((method) => (announced ?? METHODS.slice(0, 1)).includes(method));
   // A provider that announces neither may take both.
-  if (wanted.length > 0) methods.splice(0, methods.length, ...wanted);
+  if (candidates.length > 0) methods.splice(0, methods.length, ...candidates);
   return { configuration, methods };
 };
 
@@ -86,7 +86,7 @@ const withClientAuth = async <A>(methods: ClientAuthMethod[], ask: () => Promise
 };
 
 /** The provider's claims about a person. Many providers have name and address only at their user info endpoint. */
-const claimsOf = async (
+const readClaims = async (
   configuration: Configuration,
   tokens: Awaited<ReturnType<typeof tokensFor>>,
   { groups = null, allowedDomains }: OidcOptions,
@@ -104,17 +104,17 @@ const claimsOf = async (
   // The ID token is signed, the user info is not. An address and its verification come from the same of the two.
   const { email } = claims;
   const isOfInfo = email === undefined || (claims["email_verified"] === undefined && info["email"] === email);
-  const verified = isOfInfo ? info : claims;
+  const source = isOfInfo ? info : claims;
   return {
     ...info,
     ...claims,
-    email: verified["email"],
-    email_verified: verified["email_verified"],
+    email: source["email"],
+    email_verified: source["email_verified"],
     sub: claims.sub,
   };
 };
 
-const personOf = (
+const toPerson = (
   { issuer, groups = null, ...options }: OidcOptions,
   claims: Claims & { readonly sub: string },
 ): ProvidedPerson => {
@@ -137,20 +137,20 @@ const scopeFor = (configuration: Configuration, groups: OidcGroups | null): stri
 
 export const oidcProvider = (options: OidcOptions): SignInProvider => {
   const { groups = null } = options;
-  let discovered: (Discovered & { readonly until: number }) | null = null;
-  const configured = Effect.gen(function* () {
+  let cached: (Discovered & { readonly until: number }) | null = null;
+  const currentConfiguration = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis;
-    if (discovered === null || discovered.until <= now) {
-      discovered = { ...(yield* asking(() => discover(options))), until: now + DISCOVERED_MS };
+    if (cached === null || cached.until <= now) {
+      cached = { ...(yield* asking(() => discover(options))), until: now + DISCOVERED_MS };
     }
-    return discovered;
+    return cached;
   });
   return {
     id: "oidc",
     issuer: options.issuer,
     label: new URL(options.issuer).host,
     begin: (secrets, redirectUri) =>
-      Effect.flatMap(configured, ({ configuration }) =>
+      Effect.flatMap(currentConfiguration, ({ configuration }) =>
         asking(() =>
           authorizationUrl(configuration, secrets, {
             redirect_uri: redirectUri,
@@ -160,7 +160,7 @@ export const oidcProvider = (options: OidcOptions): SignInProvider => {
         ),
       ),
     finish: (callback, secrets) =>
-      Effect.flatMap(configured, ({ configuration, methods }) =>
+      Effect.flatMap(currentConfiguration, ({ configuration, methods }) =>
         asking(async () => {
           const checks = {
             pkceCodeVerifier: secrets.verifier,
@@ -169,7 +169,7 @@ export const oidcProvider = (options: OidcOptions): SignInProvider => {
             idTokenExpected: true,
           };
           const tokens = await withClientAuth(methods, () => tokensFor(configuration, callback, checks));
-          return personOf(options, await claimsOf(configuration, tokens, options));
+          return toPerson(options, await readClaims(configuration, tokens, options));
         }),
       ),
   };

@@ -23,9 +23,9 @@ export interface ProvidedPerson {
   readonly subject: string;
   /** A name to show, if she is new. */
   readonly name: string;
-  /** Why the settings do not let her in at all. Null: they do. */
+  /** Why the settings do not let her in at all. Null if they do. */
   readonly entryRefusal: SignInCause | null;
-  /** Why the settings do not let her sign up without an invitation. Null: they do. */
+  /** Why the settings do not let her sign up without an invitation. Null if they do. */
   readonly signUpRefusal: SignInCause | null;
 }
 
@@ -36,7 +36,7 @@ export interface ProviderFault {
   readonly kind: "denied" | "refused" | "unreachable";
   /** For the log: what was wrong, with the provider's own words. */
   readonly why: string;
-  /** The provider's code of its refusal, for the page. Null: it gave none. */
+  /** The provider's code of its refusal, for the page. Null if it gave none. */
   readonly code: string | null;
 }
 

@@ -32,7 +32,7 @@ export interface Start {
   readonly user?: number;
   /**
    * After a sudden end of the service: how long it may go on before SIGTERM, in milliseconds. SIGKILL follows 2 s later.
-   * Null: it outlives the service and the starter. The caller has its own means of finding it again.
+   * Null if it outlives the service and the starter. The caller has its own means of finding it again.
    */
   readonly graceMs: number | null;
 }
@@ -113,8 +113,8 @@ const proceed = (tasks: Map<number, Task>, id: number, task: Task): void => {
   if (task.isOver) tasks.delete(id);
 };
 
-/** Gives a new connection to its task. @param received called after that */
-const receive = (tasks: Map<number, Task>, socket: Socket, received: () => void): void => {
+/** Gives a new connection to its task. @param onReceived called after that */
+const receive = (tasks: Map<number, Task>, socket: Socket, onReceived: () => void): void => {
   // A pipe breaks when the program ends. Its exit code explains why.
   socket.on("error", () => undefined);
   const read = (): void => {
@@ -126,7 +126,7 @@ const receive = (tasks: Map<number, Task>, socket: Socket, received: () => void)
     if (task === undefined) return void socket.destroy();
     task.sockets.set(descriptor, socket);
     proceed(tasks, id, task);
-    received();
+    onReceived();
   };
   socket.on("readable", read);
 };
@@ -180,9 +180,9 @@ let current: Promise<Starter> | null = null;
 const startStarter = async (): Promise<Starter> => {
   const directory = mkdtempSync(join(tmpdir(), "platform-starter-"));
   const tasks = new Map<number, Task>();
-  let held: (() => void) | null = null;
+  let release: (() => void) | null = null;
   // The last connection may end a task: the program's end was reported before.
-  const server = createServer((socket) => receive(tasks, socket, () => held?.())).unref();
+  const server = createServer((socket) => receive(tasks, socket, () => release?.())).unref();
   const address = join(directory, "socket");
   server.listen({ path: address, backlog: BACKLOG });
   await once(server, "listening");
@@ -193,10 +193,10 @@ const startStarter = async (): Promise<Starter> => {
     execArgv: ["--v8-pool-size=1", "--max-old-space-size=64"],
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  held = () => hold(starter, tasks);
+  release = () => hold(starter, tasks);
   starter.on("message", (report: Report) => {
     hear({ process: starter, tasks }, report);
-    held?.();
+    release?.();
   });
   let hasEnded = false;
   const end = (): void => {
@@ -243,10 +243,10 @@ export const endStarter = async (): Promise<void> => {
   const starter = await current?.catch(() => null);
   const child = starter?.process;
   if (!child?.connected) return;
-  const gone = once(child, "exit", { signal: AbortSignal.timeout(END_MS) });
+  const exit = once(child, "exit", { signal: AbortSignal.timeout(END_MS) });
   child.ref();
   child.disconnect();
-  await gone.catch(() => undefined);
+  await exit.catch(() => undefined);
 };
 
 /** Starts a program. */

@@ -86,7 +86,7 @@ const parseOwner = (text: string): Owner | null => {
     : null;
 };
 
-const identityOf = async (directory: string): Promise<string> => {
+const readIdentity = async (directory: string): Promise<string> => {
   const { dev, ino } = await stat(directory);
   return `${dev}:${ino}`;
 };
@@ -96,16 +96,16 @@ const isAlive = async (owner: Owner | null, directory: string): Promise<boolean>
   (owner.directory ?? directory) === directory &&
   (await processStartedAt(owner.pid)) === owner.startedAt;
 
-const ownerOf = async (file: string): Promise<Owner | null> =>
+const readOwner = async (file: string): Promise<Owner | null> =>
   parseOwner(await readFile(file, "utf8").catch(() => ""));
 
 /** Another living owner. Removes the files of dead ones. */
 const livingOther = async (path: string, mine: string): Promise<Owner | null> => {
   const names = (await readdir(path)).filter((name) => LOCK_FILE.test(name) && name !== mine);
-  const directory = await identityOf(path);
+  const directory = await readIdentity(path);
   const others = await Promise.all(
     names.map(async (name) => {
-      const owner = await ownerOf(join(path, name));
+      const owner = await readOwner(join(path, name));
       if (await isAlive(owner, directory)) return owner;
       await rm(join(path, name), { force: true });
       return null;
@@ -133,7 +133,7 @@ export const acquire = async (path: string): Promise<string> => {
   const owner: Owner = {
     pid: process.pid,
     startedAt: (await processStartedAt(process.pid)) ?? "",
-    directory: await identityOf(path),
+    directory: await readIdentity(path),
   };
   // Renamed into place, so that no reader sees half a file and takes its owner for dead.
   try {

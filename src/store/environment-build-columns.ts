@@ -48,7 +48,7 @@ export const buildEvent = (
 const CUT = `\n[The log is longer than ${BUILD_LOG_BYTES / 1024 ** 2} MiB. The rest is not stored.]\n`;
 
 /**
- * The piece that is stored for a text, given the size of the log before. Null: the log is full. The size counts the whole
+ * The piece that is stored for a text, given the size of the log before. Null if the log is full. The size counts the whole
  * text, so that a full log stays full.
  */
 export const logPiece = (

@@ -38,7 +38,7 @@ export const sessionStatusEvent = <P extends Instant>(
   data: {
     status: change.status,
     previous: change.previous,
-    failure: failureOf(change.failure),
+    failure: failureFields(change.failure),
     stop_reason: change.stopReason ?? null,
   },
 });
@@ -130,7 +130,7 @@ export const sandboxStatusEvent = <P extends Instant>(
     sandbox_id: change.sandboxId,
     status: change.status,
     previous: change.previous,
-    failure: failureOf(change.failure),
+    failure: failureFields(change.failure),
   },
 });
 
@@ -246,5 +246,5 @@ export const webhookDisabledEvent = (
   data: { webhook_id: id, reason },
 });
 
-const failureOf = (failure: Failure | null | undefined) =>
+const failureFields = (failure: Failure | null | undefined) =>
   failure === null || failure === undefined ? null : { code: failure.code, message: failure.message };

@@ -61,7 +61,7 @@ export const claimedHome = async (runDir: string): Promise<string | null> => {
   }
 };
 
-const idOf = (dataDir: string): Promise<string | null> =>
+const readInstallationId = (dataDir: string): Promise<string | null> =>
   readFile(join(dataDir, "installation-id"), "utf8").catch(() => null);
 
 const isSame = async (one: string, other: string): Promise<boolean> => {
@@ -69,12 +69,12 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
   return a.dev === b.dev && a.ino === b.ino;
 };
 
-/** The other data directory, if this one is a copy of it. Null: the run directory belongs to this one (R2). */
+/** The other data directory, if this one is a copy of it. Null if the run directory belongs to this one (R2). */
 const original = async ({ runDir, dataDir }: RunDirectoryClaim): Promise<string | null> => {
   const home = await claimedHome(runDir);
   if (home === null || home === dataDir) return null;
-  const id = await idOf(home);
-  if (id === null || id !== (await idOf(dataDir))) return null;
+  const id = await readInstallationId(home);
+  if (id === null || id !== (await readInstallationId(dataDir))) return null;
   return (await isSame(home, dataDir)) ? null : home;
 };
 
@@ -109,13 +109,13 @@ export const claimRunDirectory = (request: RunDirectoryClaim) =>
           : new RunDirectoryUnusable({ path: request.runDir, cause }),
     }).pipe(
       Effect.retry({ ...RETRIES, while: ({ _tag }) => _tag === "DataDirectoryOwned" }),
-      Effect.catchTag("DataDirectoryOwned", (owned) =>
+      Effect.catchTag("DataDirectoryOwned", (error) =>
         Effect.flatMap(
           Effect.promise(() => claimedHome(request.runDir)),
           (home) =>
             Effect.fail(
               home === null || home === request.dataDir
-                ? owned
+                ? error
                 : new InstallationCopied({ dataDir: request.dataDir, home }),
             ),
         ),

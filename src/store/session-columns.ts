@@ -47,9 +47,9 @@ const STOP_REASONS: Partial<Record<SessionEvent["type"], StopReason>> = {
 /** The columns that a session's step sets (api.md 3). */
 export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): SessionColumns => {
   const { event, before, after, now } = step;
-  const moved = before.state !== after.state;
-  const deleted = event.type === "delete.requested" ? { deletedAt: now } : {};
-  const columns = { status: after.state, ...deleted };
+  const hasMoved = before.state !== after.state;
+  const deletion = event.type === "delete.requested" ? { deletedAt: now } : {};
+  const columns = { status: after.state, ...deletion };
   if (event.type === "branch.created") return { ...columns, baseCommit: event.commit };
   if (event.type === "sandbox.kept")
     return {
@@ -57,7 +57,7 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
       ...(event.saved !== null && { saved: event.saved }),
       ...(event.unsaved !== null && { unsaved: event.unsaved }),
     };
-  if (!moved) return columns;
+  if (!hasMoved) return columns;
   switch (after.state) {
     case "running":
       return { ...columns, runningAt: now };
@@ -86,7 +86,7 @@ export const sessionColumns = (step: Step<SessionSnapshot, SessionEvent>): Sessi
   }
 };
 
-/** The event for people after a step that could not save everything. Null: none. */
+/** The event for people after a step that could not save everything. */
 export const unsavedNews = ({
   event,
   before,
@@ -103,7 +103,7 @@ export const unsavedNews = ({
   return { reason, pending: countLeft(event.saved?.pending ?? []), stays: false };
 };
 
-/** The row of the audit record at the end of a deactivated person's session, with the state of its last save. Null: another step. */
+/** The audit row for the end of a deactivated person's session, with the state of its last save. Null for other steps. */
 export const dismissedRow = (
   {
     event,
@@ -115,7 +115,7 @@ export const dismissedRow = (
 ): NewAuditEvent | null => {
   const isEnd = isLive(before.state) && !isLive(after.state);
   if (!isEnd || before.context.ending !== "user_deactivated" || !("sandboxId" in event)) return null;
-  const saved = "saved" in event ? event.saved : null;
+  const lastSave = "saved" in event ? event.saved : null;
   return {
     // A sandbox ends once.
     id: event.sandboxId,
@@ -130,11 +130,11 @@ export const dismissedRow = (
     userAgent: null,
     requestId: null,
     changes: keptChanges({
-      saved: event.type === "sandbox.ended" ? (saved?.state ?? null) : "failed",
-      files: saved?.files,
-      commits: saved?.commits,
-      missing: saved === null ? undefined : countLeft(saved.pending),
-      error: saved?.error ?? undefined,
+      saved: event.type === "sandbox.ended" ? (lastSave?.state ?? null) : "failed",
+      files: lastSave?.files,
+      commits: lastSave?.commits,
+      missing: lastSave === null ? undefined : countLeft(lastSave.pending),
+      error: lastSave?.error ?? undefined,
     }),
   };
 };

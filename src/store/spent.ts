@@ -5,10 +5,10 @@ import type { Spent } from "./ports/sessions/conversations.ts";
 import { MODELS_PER_DAY_MAX, OTHER_MODELS } from "./ports/projects/project-usage.ts";
 
 /** The usage by row: beyond the limit, new models share one. `known`: the day's models so far. */
-export const byRow = (known: readonly string[], spent: readonly Spent[]): readonly Spent[] => {
-  const own = new Set(known);
+export const byRow = (models: readonly string[], spending: readonly Spent[]): readonly Spent[] => {
+  const own = new Set(models);
   const rows = new Map<string, Usage>();
-  for (const { model, usage } of spent) {
+  for (const { model, usage } of spending) {
     if (own.size < MODELS_PER_DAY_MAX) own.add(model);
     const name = own.has(model) ? model : OTHER_MODELS;
     rows.set(name, addUsage(rows.get(name) ?? NO_USAGE, usage));

@@ -18,7 +18,7 @@ export class Waiting {
     });
   }
 
-  /** Null: all of them. */
+  /** Null means all of them. */
   wake(subject: string | null): void {
     const subjects = subject === null ? [...this.#bySubject.keys()] : [subject];
     for (const each of subjects) {

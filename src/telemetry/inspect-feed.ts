@@ -22,7 +22,7 @@ export const ACTORS_MAX = 1_000;
 
 /** A connection. `sent` is called later, when the frame has left this process. */
 export interface Line {
-  readonly send: (frame: string, sent: () => void) => void;
+  readonly send: (frame: string, onSent: () => void) => void;
   readonly end: () => void;
 }
 
@@ -35,16 +35,16 @@ class Reader {
   readonly #waiting: string[] = [];
   #isSending = false;
 
-  constructor(line: Line, known: Set<string>, opening: Iterator<string>) {
+  constructor(line: Line, ids: Set<string>, opening: Iterator<string>) {
     this.#line = line;
-    this.#known = known;
+    this.#known = ids;
     this.#opening = opening;
     this.#pump();
   }
 
   /** The frames of a step. An actor that the reader does not know is announced first. */
   show(step: InspectedStep, frames: readonly string[], announcement: () => string): void {
-    const id = records.sessionIdOf(step);
+    const id = records.inspectionId(step);
     if (!this.#known.has(id) && step.left) return;
     if (!this.#known.has(id) && step.event !== null) this.#waiting.push(announcement());
     if (step.left) this.#known.delete(id);
@@ -73,30 +73,31 @@ class Reader {
   }
 }
 
-const idsOf = (past: readonly ActorTransition[]): Set<string> => new Set(past.map(records.pastIdOf));
+const pastIds = (past: readonly ActorTransition[]): Set<string> =>
+  new Set(past.map(records.pastInspectionId));
 
 /** F2, up to the present. */
-function* openingOf(
+function* openingRecords(
   past: readonly ActorTransition[],
   live: ReadonlyMap<string, InspectedStep>,
   now: number,
 ): Generator<StatelyInspectionEvent> {
   const newest = new Map<string, ActorTransition>();
   for (const row of past) {
-    const id = records.pastIdOf(row);
-    if (!newest.has(id)) yield records.pastAnnouncementOf(row);
+    const id = records.pastInspectionId(row);
+    if (!newest.has(id)) yield records.pastAnnouncement(row);
     newest.set(id, row);
-    yield* records.pastRecordsOf(row);
+    yield* records.pastRecords(row);
   }
   for (const [id, row] of newest) {
     const step = live.get(id);
-    yield step === undefined ? records.pastEndOf(row, now) : records.presentOf(step, now);
+    yield step === undefined ? records.pastEnd(row, now) : records.presentAnnouncement(step, now);
   }
-  for (const [id, step] of live) if (!newest.has(id)) yield records.announcementOf(step, now);
+  for (const [id, step] of live) if (!newest.has(id)) yield records.firstAnnouncement(step, now);
 }
 
-function* framesOf(shown: Iterable<StatelyInspectionEvent>): Generator<string> {
-  for (const record of shown) yield records.frameOf(record);
+function* encodeFrames(events: Iterable<StatelyInspectionEvent>): Generator<string> {
+  for (const record of events) yield records.encodeFrame(record);
 }
 
 export class Feed {
@@ -115,15 +116,15 @@ export class Feed {
 
   /** Keeps a step for later readers. */
   keep(step: InspectedStep): void {
-    const id = records.sessionIdOf(step);
+    const id = records.inspectionId(step);
     if (step.left) this.#live.delete(id);
     else this.#live.set(id, step);
   }
 
   /** Shows a step that was kept to everybody who looks. */
   show(step: InspectedStep, now: number): void {
-    const frames = records.recordsOf(step, now).map(records.frameOf);
-    const announcement = () => records.frameOf(records.announcementOf(step, now));
+    const frames = records.stepRecords(step, now).map(records.encodeFrame);
+    const announcement = () => records.encodeFrame(records.firstAnnouncement(step, now));
     for (const reader of this.#readers.values()) reader?.show(step, frames, announcement);
   }
 
@@ -135,8 +136,8 @@ export class Feed {
   begin(line: Line, past: readonly ActorTransition[], now: number): void {
     if (!this.#readers.has(line)) return;
     const live = new Map(this.#live);
-    const known = new Set([...live.keys(), ...idsOf(past)]);
-    this.#readers.set(line, new Reader(line, known, framesOf(openingOf(past, live, now))));
+    const ids = new Set([...live.keys(), ...pastIds(past)]);
+    this.#readers.set(line, new Reader(line, ids, encodeFrames(openingRecords(past, live, now))));
   }
 
   close(line: Line): void {

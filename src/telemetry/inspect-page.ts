@@ -107,9 +107,9 @@ const refusal = (server: Server, feed: Feed, { url, headers }: IncomingMessage):
   return feed.isFull ? "503 Service Unavailable" : null;
 };
 
-const lineOf = (socket: WebSocket): Line => ({
+const toLine = (socket: WebSocket): Line => ({
   // A line that broke says so by its close.
-  send: (frame, sent) => socket.send(frame, (error) => (error ? undefined : sent())),
+  send: (frame, onSent) => socket.send(frame, (error) => (error ? undefined : onSent())),
   end: () => socket.terminate(),
 });
 
@@ -125,8 +125,8 @@ export const openInspectPage = Effect.fnUntraced(function* ({
     maxPayload: FROM_READER_BYTES,
     perMessageDeflate: false,
   });
-  const opened = (socket: WebSocket): void => {
-    const line = lineOf(socket);
+  const open = (socket: WebSocket): void => {
+    const line = toLine(socket);
     feed.open(line);
     socket.on("close", () => feed.close(line));
     // What a reader breaks costs its own connection, and a close follows.
@@ -139,21 +139,21 @@ export const openInspectPage = Effect.fnUntraced(function* ({
   };
   const server = yield* Effect.acquireRelease(
     Effect.callback<Server>((resume) => {
-      const made = makeServer();
-      made.once("error", (error) => resume(Effect.die(error)));
-      made.listen(port, "127.0.0.1", () => resume(Effect.succeed(made)));
+      const httpServer = makeServer();
+      httpServer.once("error", (error) => resume(Effect.die(error)));
+      httpServer.listen(port, "127.0.0.1", () => resume(Effect.succeed(httpServer)));
     }),
-    (made) =>
+    (listener) =>
       Effect.callback<void>((resume) => {
         for (const socket of sockets.clients) socket.terminate();
-        made.close(() => resume(Effect.void));
-        made.closeAllConnections();
+        listener.close(() => resume(Effect.void));
+        listener.closeAllConnections();
       }),
   );
   server.on("upgrade", (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
-    const refused = refusal(server, feed, request);
-    if (refused === null) sockets.handleUpgrade(request, duplex, head, opened);
-    else duplex.end(`HTTP/1.1 ${refused}\r\nConnection: close\r\n\r\n`);
+    const reason = refusal(server, feed, request);
+    if (reason === null) sockets.handleUpgrade(request, duplex, head, open);
+    else duplex.end(`HTTP/1.1 ${reason}\r\nConnection: close\r\n\r\n`);
   });
   const own = ownPort(server);
   return { url: `http://127.0.0.1:${own}/`, socketUrl: `ws://127.0.0.1:${own}/` };

@@ -68,7 +68,7 @@ const isFinal = (machine: string, state: string): boolean => {
   return states[state]?.type === "final";
 };
 
-const baseOf = (sessionId: string, at: number) => ({
+const baseRecord = (sessionId: string, at: number) => ({
   rootId: sessionId,
   sessionId,
   createdAt: String(at),
@@ -77,14 +77,14 @@ const baseOf = (sessionId: string, at: number) => ({
 });
 
 /** The id of an actor in the records. */
-export const sessionIdOf = ({ machine, actorId }: Pick<InspectedStep, "machine" | "actorId">): string =>
+export const inspectionId = ({ machine, actorId }: Pick<InspectedStep, "machine" | "actorId">): string =>
   `${machine}:${actorId}`;
 
 /** The name of the machine of a row in the history. */
-const machineOf = ({ actor }: ActorTransition): string => actor.kind.replace("_", "-");
+const machineName = ({ actor }: ActorTransition): string => actor.kind.replace("_", "-");
 
-export const pastIdOf = (row: ActorTransition): string =>
-  sessionIdOf({ machine: machineOf(row), actorId: row.actor.id });
+export const pastInspectionId = (row: ActorTransition): string =>
+  inspectionId({ machine: machineName(row), actorId: row.actor.id });
 
 const shownIn = (machine: string, { state, context }: Snapshot<string, object>): Shown => ({
   status: isFinal(machine, state) ? "done" : "active",
@@ -97,8 +97,8 @@ interface Of {
   readonly at: number;
 }
 
-const announced = ({ sessionId, at }: Of, machine: string, snapshot: Shown): StatelyInspectionEvent => ({
-  ...baseOf(sessionId, at),
+const announce = ({ sessionId, at }: Of, machine: string, snapshot: Shown): StatelyInspectionEvent => ({
+  ...baseRecord(sessionId, at),
   type: "@xstate.actor",
   name: sessionId,
   parentId: undefined,
@@ -106,78 +106,78 @@ const announced = ({ sessionId, at }: Of, machine: string, snapshot: Shown): Sta
   snapshot,
 });
 
-const moved = ({ sessionId, at }: Of, event: ShownEvent): StatelyInspectionEvent => ({
-  ...baseOf(sessionId, at),
+const recordEvent = ({ sessionId, at }: Of, event: ShownEvent): StatelyInspectionEvent => ({
+  ...baseRecord(sessionId, at),
   type: "@xstate.event",
   sourceId: undefined,
   event,
 });
 
 const stands = ({ sessionId, at }: Of, event: ShownEvent, snapshot: Shown): StatelyInspectionEvent => ({
-  ...baseOf(sessionId, at),
+  ...baseRecord(sessionId, at),
   type: "@xstate.snapshot",
   event,
   snapshot: snapshot as never,
 });
 
-const eventOf = ({ event, accepted, commands }: InspectedStep): ShownEvent =>
+const stepEvent = ({ event, accepted, commands }: InspectedStep): ShownEvent =>
   event === null
     ? { type: "memory.entered" }
     : { ...(redact(event) as Named), accepted, commands: redact(commands) };
 
 /** Says that there is an actor in memory, with its machine and its present state. */
-export const announcementOf = (step: InspectedStep, at: number): StatelyInspectionEvent =>
-  announced({ sessionId: sessionIdOf(step), at }, step.machine, shownIn(step.machine, step.snapshot));
+export const firstAnnouncement = (step: InspectedStep, at: number): StatelyInspectionEvent =>
+  announce({ sessionId: inspectionId(step), at }, step.machine, shownIn(step.machine, step.snapshot));
 
 /** The present state of an actor in memory, after the last event that it took. */
-export const presentOf = (step: InspectedStep, at: number): StatelyInspectionEvent =>
-  stands({ sessionId: sessionIdOf(step), at }, eventOf(step), shownIn(step.machine, step.snapshot));
+export const presentAnnouncement = (step: InspectedStep, at: number): StatelyInspectionEvent =>
+  stands({ sessionId: inspectionId(step), at }, stepEvent(step), shownIn(step.machine, step.snapshot));
 
 /**
  * The records of one step. An actor that was loaded announces itself, one that leaves memory is `stopped`, and any
  * other step is an event and a snapshot.
  */
-export const recordsOf = (step: InspectedStep, at: number): readonly StatelyInspectionEvent[] => {
-  const of = { sessionId: sessionIdOf(step), at };
+export const stepRecords = (step: InspectedStep, at: number): readonly StatelyInspectionEvent[] => {
+  const place = { sessionId: inspectionId(step), at };
   const snapshot = shownIn(step.machine, step.snapshot);
-  if (step.left) return [stands(of, { type: "memory.left" }, { ...snapshot, status: "stopped" })];
-  if (step.event === null) return [announcementOf(step, at)];
-  return [moved(of, eventOf(step)), stands(of, eventOf(step), snapshot)];
+  if (step.left) return [stands(place, { type: "memory.left" }, { ...snapshot, status: "stopped" })];
+  if (step.event === null) return [firstAnnouncement(step, at)];
+  return [recordEvent(place, stepEvent(step)), stands(place, stepEvent(step), snapshot)];
 };
 
 /** Says that there was an actor, in the state before the oldest row of it. */
-export const pastAnnouncementOf = (oldest: ActorTransition): StatelyInspectionEvent =>
-  announced({ sessionId: pastIdOf(oldest), at: oldest.at }, machineOf(oldest), {
+export const pastAnnouncement = (oldest: ActorTransition): StatelyInspectionEvent =>
+  announce({ sessionId: pastInspectionId(oldest), at: oldest.at }, machineName(oldest), {
     status: "active",
     value: oldest.from ?? oldest.to,
   });
 
-const pastStateOf = (row: ActorTransition): Shown => ({
-  status: isFinal(machineOf(row), row.to) ? "done" : "active",
+const pastState = (row: ActorTransition): Shown => ({
+  status: isFinal(machineName(row), row.to) ? "done" : "active",
   value: row.to,
 });
 
 /** The event and the snapshot of a row of the history. Its detail stays: it may have a message. */
-export const pastRecordsOf = (row: ActorTransition): readonly StatelyInspectionEvent[] => {
-  const of = { sessionId: pastIdOf(row), at: row.at };
+export const pastRecords = (row: ActorTransition): readonly StatelyInspectionEvent[] => {
+  const place = { sessionId: pastInspectionId(row), at: row.at };
   const event = {
     type: row.event,
     accepted: true,
     commands: row.commands.map((type) => ({ type })),
   };
-  return [moved(of, event), stands(of, event, pastStateOf(row))];
+  return [recordEvent(place, event), stands(place, event, pastState(row))];
 };
 
 /** The end of the history of an actor that is not in this process's memory. */
-export const pastEndOf = (newest: ActorTransition, at: number): StatelyInspectionEvent =>
+export const pastEnd = (newest: ActorTransition, at: number): StatelyInspectionEvent =>
   stands(
-    { sessionId: pastIdOf(newest), at },
+    { sessionId: pastInspectionId(newest), at },
     { type: "memory.left" },
-    { ...pastStateOf(newest), status: "stopped" },
+    { ...pastState(newest), status: "stopped" },
   );
 
 /** A record as it is sent. */
-export const frameOf = (record: StatelyInspectionEvent): string => {
+export const encodeFrame = (record: StatelyInspectionEvent): string => {
   const frame = JSON.stringify(record);
   if (Buffer.byteLength(frame) <= FRAME_MAX_BYTES) return frame;
   const short: Record<string, unknown> = { ...record };

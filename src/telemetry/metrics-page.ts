@@ -31,7 +31,7 @@ export const ownPort = (server: Server): number => (server.address() as AddressI
 export const isOwnHost = (server: Server, host: string | undefined): boolean =>
   [`${HOST}:${ownPort(server)}`, `localhost:${ownPort(server)}`].includes(host ?? "");
 
-/** Why a request is refused. Null: it gets the metrics. */
+/** Why a request is refused. Null if it gets the metrics. */
 const refusal = (server: Server, { method, url, headers }: IncomingMessage): number | null => {
   if (!isOwnHost(server, headers.host)) return 403;
   if (url?.split("?")[0] !== "/metrics") return 404;
@@ -51,11 +51,11 @@ export const openMetricsPage = Effect.fnUntraced(function* (
       return;
     }
     const type = "text/plain; version=0.0.4; charset=utf-8";
-    const told = Effect.map(text, (body) => {
+    const reply = Effect.map(text, (body) => {
       response.writeHead(200, { ...HEADERS, "content-type": type }).end(body);
     });
     run(
-      Effect.catchCause(told, (cause) =>
+      Effect.catchCause(reply, (cause) =>
         Effect.andThen(
           Effect.logError("a scrape failed", cause),
           Effect.sync(() => response.writeHead(500, HEADERS).end()),
@@ -65,16 +65,16 @@ export const openMetricsPage = Effect.fnUntraced(function* (
   };
   const server = yield* Effect.acquireRelease(
     Effect.callback<Server, MetricsPortTaken>((resume) => {
-      const made = createServer(LIMITS);
-      made.maxConnections = CONNECTIONS_MAX;
-      made.on("request", (request, response) => answer(made, request, response));
-      made.once("error", (error) => resume(Effect.fail(new MetricsPortTaken(port, error))));
-      made.listen(port, HOST, () => resume(Effect.succeed(made)));
+      const httpServer = createServer(LIMITS);
+      httpServer.maxConnections = CONNECTIONS_MAX;
+      httpServer.on("request", (request, response) => answer(httpServer, request, response));
+      httpServer.once("error", (error) => resume(Effect.fail(new MetricsPortTaken(port, error))));
+      httpServer.listen(port, HOST, () => resume(Effect.succeed(httpServer)));
     }),
-    (opened) =>
+    (listener) =>
       Effect.callback<void>((resume) => {
-        opened.close(() => resume(Effect.void));
-        opened.closeAllConnections();
+        listener.close(() => resume(Effect.void));
+        listener.closeAllConnections();
       }),
   );
   return ownPort(server);

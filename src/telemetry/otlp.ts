@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http";
 import { OtlpSerialization } from "effect/observability";
-import { shownAttributes, spanIdOf, traceIdOf, type SpanReport } from "../domain/service/span.ts";
+import { shownAttributes, deriveSpanId, spanTraceId, type SpanReport } from "../domain/service/span.ts";
 import { Measures, Traces, type MeasuresApi, type TracesApi } from "./port.ts";
 
 /** T1. */
@@ -36,10 +36,10 @@ const nanos = (ms: number): string => `${Math.round(ms * 1000)}000`;
 /** OTLP's numbers: internal, and the status of an error. */
 const [INTERNAL, ERROR, UNSET] = [1, 2, 0] as const;
 
-const wireOf = ({ sessionId, parent, ...span }: SpanReport) => ({
-  traceId: traceIdOf({ sessionId, key: span.key }),
-  spanId: spanIdOf(sessionId, span.key),
-  parentSpanId: parent === null ? undefined : spanIdOf(sessionId, parent),
+const toWire = ({ sessionId, parent, ...span }: SpanReport) => ({
+  traceId: spanTraceId({ sessionId, key: span.key }),
+  spanId: deriveSpanId(sessionId, span.key),
+  parentSpanId: parent === null ? undefined : deriveSpanId(sessionId, parent),
   name: span.name,
   kind: INTERNAL,
   startTimeUnixNano: nanos(span.from),
@@ -95,16 +95,16 @@ const makeTraces = Effect.fnUntraced(function* (options: OtlpOptions) {
     yield* Effect.logWarning("the collector does not take spans, which are dropped", { why });
   });
   const send = Effect.fnUntraced(function* (spans: readonly SpanReport[]) {
-    const scopeSpans = [{ scope: { name: "platform" }, spans: spans.map(wireOf) }];
+    const scopeSpans = [{ scope: { name: "platform" }, spans: spans.map(toWire) }];
     const request = HttpClientRequest.post(url, { headers }).pipe(
       HttpClientRequest.setBody(encode({ resourceSpans: [{ resource, scopeSpans }] })),
     );
-    const sent = client.execute(request).pipe(
+    const exchange = client.execute(request).pipe(
       Effect.tap((response) => Effect.ignore(response.arrayBuffer)),
       Effect.timeout(PATIENCE),
       Effect.result,
     );
-    const answer = yield* sent;
+    const answer = yield* exchange;
     if (answer._tag === "Failure") return yield* complain(answer.failure._tag, spans.length);
     const { status } = answer.success;
     if (status >= 300) yield* complain(`it answered ${status}`, spans.length);

@@ -56,10 +56,10 @@ export const seconds = (): number => performance.now() / 1000;
 export const nowMs = (): number => performance.timeOrigin + performance.now();
 
 /** Measures how long an effect takes, however it ends. Interrupted ones are left out. */
-export const timed = <A, E, R>(
+export const measure = <A, E, R>(
   measures: MeasuresApi,
   work: Effect.Effect<A, E, R>,
-  note: (taken: number, exit: Exit.Exit<A, E>) => void,
+  note: (durationSeconds: number, exit: Exit.Exit<A, E>) => void,
 ): Effect.Effect<A, E, R> =>
   measures.isOn
     ? Effect.suspend(() => {

@@ -45,29 +45,29 @@ class Family {
     this.#seen = labels.map((label) => ({ values: new Set(), most: SEEN_MAX[label] }));
   }
 
-  of(given: Labels): Series {
-    const values = this.#labels.map((label, index) => this.#told(index, given[label] ?? OTHER));
+  of(labels: Labels): Series {
+    const values = this.#labels.map((label, index) => this.#told(index, labels[label] ?? OTHER));
     const key = values.join(SEPARATOR);
-    const known = this.#series.get(key);
-    if (known !== undefined) return known;
-    const made = this.#make(
+    const cached = this.#series.get(key);
+    if (cached !== undefined) return cached;
+    const series = this.#make(
       Object.fromEntries(this.#labels.map((label, index) => [label, values[index] ?? OTHER])),
     );
-    this.#series.set(key, made);
-    return made;
+    this.#series.set(key, series);
+    return series;
   }
 
   /** R2. */
   #told(index: number, value: string): string {
-    const seen = this.#seen[index];
-    if (seen === undefined || seen.values.has(value)) return value;
-    if (value === OTHER || seen.values.size >= seen.most || !isLabelValue(value)) return OTHER;
-    seen.values.add(value);
+    const limit = this.#seen[index];
+    if (limit === undefined || limit.values.has(value)) return value;
+    if (value === OTHER || limit.values.size >= limit.most || !isLabelValue(value)) return OTHER;
+    limit.values.add(value);
     return value;
   }
 }
 
-const familyOf = (name: MetricName): Family => {
+const makeFamily = (name: MetricName): Family => {
   const { about: description, labels } = METRICS[name];
   return new Family(labels, (attributes) => {
     if (name in HISTOGRAMS) {
@@ -95,14 +95,14 @@ export const makeRegistry = (): Registry => {
   const families = new Map<MetricName, Family>();
   let refresh: Effect.Effect<void> = Effect.void;
   const series = (name: MetricName, labels: Labels): Series => {
-    const family = families.get(name) ?? familyOf(name);
+    const family = families.get(name) ?? makeFamily(name);
     families.set(name, family);
     return family.of(labels);
   };
   for (const name of [...Object.keys(HISTOGRAMS), ...Object.keys(COUNTERS), ...Object.keys(GAUGES)]) {
     const metric: { readonly labels: readonly LabelName[]; readonly first?: readonly (readonly string[])[] } =
       METRICS[name as MetricName];
-    const family = familyOf(name as MetricName);
+    const family = makeFamily(name as MetricName);
     families.set(name as MetricName, family);
     for (const values of metric.first ?? [])
       begin(

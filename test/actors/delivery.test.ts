@@ -4,7 +4,7 @@ import * as Fiber from "effect/Fiber";
 import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { ActorUnavailable, type TellError } from "../../src/services/actors.ts";
-import { told } from "../../src/actors/delivery.ts";
+import { deliver } from "../../src/actors/delivery.ts";
 import { ActorNotFound, MailboxFull, type Told } from "../../src/ground/mailbox.ts";
 import { StoreError } from "../../src/store/ports/journal.ts";
 
@@ -23,7 +23,7 @@ it.effect("repeats a message until the receiver answers", () =>
       const refusal = refusals.shift();
       return refusal === undefined ? Effect.succeed(answer) : Effect.fail(refusal);
     });
-    const fiber = yield* Effect.forkChild(told(delivery));
+    const fiber = yield* Effect.forkChild(deliver(delivery));
     yield* TestClock.adjust("10 minutes");
     yield* Fiber.join(fiber);
     expect(tries).toBe(53);
@@ -32,7 +32,7 @@ it.effect("repeats a message until the receiver answers", () =>
 
 it.effect("counts a message as delivered if the receiver does not exist or does not accept the event", () =>
   Effect.gen(function* () {
-    yield* told(Effect.fail(new ActorNotFound({ actorId: "a" })));
-    yield* told(Effect.succeed({ ...answer, accepted: false }));
+    yield* deliver(Effect.fail(new ActorNotFound({ actorId: "a" })));
+    yield* deliver(Effect.succeed({ ...answer, accepted: false }));
   }),
 );

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as TestClock from "effect/testing/TestClock";
 import { describe, expect } from "vitest";
 import { LONG_SAVE_MS } from "../../src/domain/save/order.ts";
-import { NOTHING_TO_SAVE, notSaved, unfinished, type Saved } from "../../src/domain/save/saved.ts";
+import { NOTHING_TO_SAVE, notSaved, unfinishedSave, type Saved } from "../../src/domain/save/saved.ts";
 import { LOST_WORK, SKIPPED } from "../../src/domain/save/shown.ts";
 import {
   answered,
@@ -261,7 +261,7 @@ describe("a running session that is stopped", () => {
       yield* sandboxes.end(sandboxId, { code: "exited", message: "the machine went down" });
       yield* untilSession(id, "stopped");
       const error = "the sandbox was lost before its work was saved";
-      expect((yield* session(id))?.saved).toEqual(unfinished(WORK, error));
+      expect((yield* session(id))?.saved).toEqual(unfinishedSave(WORK, error));
       expect(yield* newestSandbox(id)).toMatchObject({ status: "stopped" });
     }),
   );

@@ -87,7 +87,7 @@ export const pullRequestConformance = (
       const pull = yield* pulls.get(repository, 1);
       const commit = yield* backend.branchTip(repository, "main");
       expect(pull).toMatchObject({ status: "merged", head, mergeCommit: commit });
-      expect(yield* pulls.baseOf(repository, commit ?? "")).toBe(tip);
+      expect(yield* pulls.firstParent(repository, commit ?? "")).toBe(tip);
       expect(yield* pulls.close(repository, 1)).toMatchObject({ status: "merged" });
     }),
   );

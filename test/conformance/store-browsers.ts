@@ -236,7 +236,7 @@ const checkLinks = (check: Check): void => {
     Effect.gen(function* () {
       const { world, browsers, ids, link, token } = yield* scene;
       const code = yield* link(token.hash);
-      expect(yield* browsers.personOf(code, NOON)).toMatchObject({ id: world.userId });
+      expect(yield* browsers.person(code, NOON)).toMatchObject({ id: world.userId });
       const answers = yield* Effect.all(
         Array.from({ length: 12 }, () => browsers.openLink(code, browser())),
         { concurrency: "unbounded" },
@@ -244,8 +244,8 @@ const checkLinks = (check: Check): void => {
       expect(answers.filter((answer) => answer !== null).map(({ id }) => id)).toEqual([world.userId]);
       expect((yield* ids()).length).toBe(1);
       const late = yield* link(token.hash);
-      expect(yield* browsers.personOf(late, NOON + 1000)).toBe(null);
-      expect(yield* browsers.personOf(code, NOON)).toBe(null);
+      expect(yield* browsers.person(late, NOON + 1000)).toBe(null);
+      expect(yield* browsers.person(code, NOON)).toBe(null);
       expect(yield* browsers.openLink(late, browser(NOON + 1000))).toBe(null);
       expect(yield* browsers.openLink(hash(), browser())).toBe(null);
     }),
@@ -258,7 +258,7 @@ const checkLinks = (check: Check): void => {
       const revoked = yield* addToken(world);
       const code = yield* link(revoked.hash);
       yield* identity.deleteToken({ accountId: world.accountId, userId: null }, revoked.id, NOON);
-      expect(yield* browsers.personOf(code, NOON)).toBe(null);
+      expect(yield* browsers.person(code, NOON)).toBe(null);
       expect(yield* browsers.openLink(code, browser())).toBe(null);
       const first = yield* link(token.hash);
       const second = yield* link(token.hash, NOON + 1);

@@ -226,25 +226,25 @@ const checkReads = (check: Check): void => {
     Effect.gen(function* () {
       const world = yield* makeWorld(5);
       const { projectId } = world;
-      const { forgetImages, newestOf } = yield* EnvironmentBuilds;
-      const newest = Effect.map(newestOf({ projectId, ...K1 }), (build) => build?.id);
-      expect(yield* newestOf({ projectId, ...K1 })).toBe(null);
+      const { forgetImages, newest } = yield* EnvironmentBuilds;
+      const newestId = Effect.map(newest({ projectId, ...K1 }), (build) => build?.id);
+      expect(yield* newest({ projectId, ...K1 })).toBe(null);
       // Of equal instants, the greater id is the newer one.
       const pair = [randomUUID(), randomUUID()].toSorted();
       for (const id of pair) yield* endedBuild(projectId, BUILT, { id });
-      expect(yield* newest).toBe(pair[1]);
+      expect(yield* newestId).toBe(pair[1]);
       for (const [index, event] of [NOT_BUILT, CANCELLED, BUILT].entries()) {
         const id = yield* endedBuild(projectId, event, { now: NOON + 1 + index });
         yield* forgetImages([id]);
-        expect(yield* newest).toBe(id);
+        expect(yield* newestId).toBe(id);
       }
       const live = yield* newBuild(projectId, { now: NOON + 6 });
       const later = { now: NOON + 7 };
       yield* newBuild(projectId, { ...later, source: sourceOf("k2") });
       const elsewhere = yield* newBuild(projectId, { ...later, nodeId: "node-2" });
       yield* newBuild(yield* addProject(world), later);
-      expect(yield* newest).toBe(live);
-      expect((yield* newestOf({ projectId, key: K1.key }))?.id).toBe(elsewhere);
+      expect(yield* newestId).toBe(live);
+      expect((yield* newest({ projectId, key: K1.key }))?.id).toBe(elsewhere);
     }),
   );
 

@@ -48,7 +48,7 @@ export const checkNodes = (check: Check): void => {
     check(
       "get a repository with its project, and later only if it has no node",
       Effect.gen(function* () {
-        const { ownerOf, adopt } = yield* scene;
+        const { ownerNode, adopt } = yield* scene;
         const world = yield* makeWorld(1);
         const projects = yield* Projects;
         const owned = { id: randomUUID() };
@@ -62,11 +62,11 @@ export const checkNodes = (check: Check): void => {
           nodeId: "maker",
           now: NOON,
         });
-        expect([yield* ownerOf(owned.id), yield* ownerOf(world.projectId)]).toEqual(["maker", null]);
+        expect([yield* ownerNode(owned.id), yield* ownerNode(world.projectId)]).toEqual(["maker", null]);
         yield* adopt("finder", [owned.id, world.projectId, randomUUID()]);
         yield* adopt("latecomer", [world.projectId]);
-        expect([yield* ownerOf(owned.id), yield* ownerOf(world.projectId)]).toEqual(["maker", "finder"]);
-        expect(yield* ownerOf(randomUUID())).toBeNull();
+        expect([yield* ownerNode(owned.id), yield* ownerNode(world.projectId)]).toEqual(["maker", "finder"]);
+        expect(yield* ownerNode(randomUUID())).toBeNull();
       }),
     );
   });

@@ -17,12 +17,12 @@ export const checkSandboxes = (check: Check): void => {
       "is opened once with its first command, and its record follows its life",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
-        const { get, newestOf, memory, unsettled } = yield* Sandboxes;
+        const { get, newest, memory, unsettled } = yield* Sandboxes;
         const sessionId = yield* admitSession(world);
-        expect(yield* newestOf(sessionId)).toBe(null);
+        expect(yield* newest(sessionId)).toBe(null);
         const { id } = yield* openSandbox(sessionId);
         expect((yield* memory.load(id))?.pending.map(({ command }) => command.type)).toEqual(["bootSandbox"]);
-        const newest = Effect.map(memory.load(id), (loaded) => loaded?.pending.at(-1)?.id);
+        const newestCommand = Effect.map(memory.load(id), (loaded) => loaded?.pending.at(-1)?.id);
         yield* tellSandbox(id, { type: "daemon.ready" }, NOON + 1);
         expect(yield* get(id)).toMatchObject({
           status: "active",
@@ -30,16 +30,16 @@ export const checkSandboxes = (check: Check): void => {
           endedAt: null,
           sessionId,
         });
-        expect(yield* unsettled).toEqual([{ id, newest: yield* newest }]);
+        expect(yield* unsettled).toEqual([{ id, newest: yield* newestCommand }]);
         const lost = { code: "sandbox_lost", message: "gone" } as const;
         yield* tellSandbox(id, { type: "sandbox.lost", failure: lost }, NOON + 2);
-        expect(yield* newestOf(sessionId)).toMatchObject({
+        expect(yield* newest(sessionId)).toMatchObject({
           status: "error",
           failure: lost,
           endedAt: NOON + 2,
         });
         const next = yield* openSandbox(sessionId, NOON + 3);
-        expect((yield* newestOf(sessionId))?.id).toBe(next.id);
+        expect((yield* newest(sessionId))?.id).toBe(next.id);
       }),
     );
 

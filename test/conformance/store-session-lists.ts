@@ -179,7 +179,7 @@ export const checkSessionLists = (check: Check): void => {
       "has those, also ended ones, with a call that waits for an approval which the reader may give",
       Effect.gen(function* () {
         const world = yield* makeWorld(10);
-        const { list, listOf, shown } = yield* Sessions;
+        const { list, listForReader, shown } = yield* Sessions;
         const approvals = yield* Approvals;
         const [live, ended] = [yield* made(world, 1, {}), yield* made(world, 2, {})];
         yield* made(world, 3, {});
@@ -189,7 +189,8 @@ export const checkSessionLists = (check: Check): void => {
         const filter = { ...whole, turn: "requires_action", mayApprove: true } as const;
         const inProject = Effect.map(list(world.projectId, filter), ids);
         const { accountId, projectId } = world;
-        const seenBy = (userId: string | null) => Effect.map(listOf({ accountId, userId }, filter), ids);
+        const seenBy = (userId: string | null) =>
+          Effect.map(listForReader({ accountId, userId }, filter), ids);
         expect(yield* inProject).toEqual([ended, live]);
         expect(ids(yield* list(projectId, { ...filter, mayApprove: false }))).toEqual([]);
         expect(ids(yield* list(projectId, { ...filter, status: "stopped" }))).toEqual([ended]);
@@ -217,7 +218,7 @@ export const checkSessionLists = (check: Check): void => {
       "is narrowed to activities, page by page, with ended sessions whose calls wait among those that need a person",
       Effect.gen(function* () {
         const world = yield* makeWorld(10);
-        const { list, listOf } = yield* Sessions;
+        const { list, listForReader } = yield* Sessions;
         const [waits, first, starts, stopped] = [
           yield* made(world, 1, {}),
           yield* made(world, 2, {}),
@@ -235,9 +236,14 @@ export const checkSessionLists = (check: Check): void => {
         expect(yield* find([])).toEqual([]);
         const reader = { accountId: world.accountId, userId: null };
         const activities: readonly Activity[] = ["needs_you", "starting"];
-        const page = yield* listOf(reader, { ...whole, activities, limit: 2 });
+        const page = yield* listForReader(reader, { ...whole, activities, limit: 2 });
         expect(ids(page)).toEqual([starts, first]);
-        const next = yield* listOf(reader, { ...whole, activities, limit: 2, cursor: page.nextCursor });
+        const next = yield* listForReader(reader, {
+          ...whole,
+          activities,
+          limit: 2,
+          cursor: page.nextCursor,
+        });
         expect(ids(next)).toEqual([waits]);
         expect(next.nextCursor).toBe(null);
       }),
@@ -252,22 +258,27 @@ export const checkSessionLists = (check: Check): void => {
         yield* made(world, 1, { name: "first" });
         yield* made(second, 2, { name: "second" });
         yield* made(other, 3, { name: "another" });
-        const { list, listOf } = yield* Sessions;
-        expect(labels(yield* listOf({ accountId: world.accountId, userId: null }, whole))).toEqual([
+        const { list, listForReader } = yield* Sessions;
+        expect(labels(yield* listForReader({ accountId: world.accountId, userId: null }, whole))).toEqual([
           "second",
           "first",
         ]);
         expect(
-          labels(yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, search: "sec" })),
+          labels(
+            yield* listForReader({ accountId: world.accountId, userId: null }, { ...whole, search: "sec" }),
+          ),
         ).toEqual(["second"]);
         expect(labels(yield* list(second.projectId, whole))).toEqual(["second"]);
-        const { nextCursor } = yield* listOf(
+        const { nextCursor } = yield* listForReader(
           { accountId: world.accountId, userId: null },
           { ...whole, limit: 1 },
         );
         expect(
           labels(
-            yield* listOf({ accountId: world.accountId, userId: null }, { ...whole, cursor: nextCursor }),
+            yield* listForReader(
+              { accountId: world.accountId, userId: null },
+              { ...whole, cursor: nextCursor },
+            ),
           ),
         ).toEqual(["first"]);
       }),

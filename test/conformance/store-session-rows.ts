@@ -161,7 +161,7 @@ export const checkSessionRows = (check: Check): void => {
       "still has what the agent asked when it went to sleep, until it is restarted, and is found by it",
       Effect.gen(function* () {
         const { world, sessionId, sandboxId, tell, row } = yield* scene;
-        const { list, listOf, rename, runningOn } = yield* Sessions;
+        const { list, listForReader, rename, runningOn } = yield* Sessions;
         yield* tellSession(sessionId, { type: "branch.created", commit: "c", sandboxId });
         yield* tellSandbox(sandboxId, { type: "daemon.ready" });
         yield* tellSession(sessionId, { type: "sandbox.live", sandboxId });
@@ -182,7 +182,7 @@ export const checkSessionRows = (check: Check): void => {
             const request = { limit: 9, cursor: null, status: null, ...filter };
             const lists = [
               yield* list(world.projectId, request),
-              yield* listOf({ ...world, userId: null }, request),
+              yield* listForReader({ ...world, userId: null }, request),
             ];
             return lists.map(({ items }) => items.length);
           });

@@ -1,6 +1,6 @@
 /** Messages that begin with a command of the runtime (daemon/adapters/commands.ts). */
 import { expect, test } from "vitest";
-import { commandIn, commandsOf } from "../../daemon/adapters/commands.ts";
+import { commandIn, toCommands } from "../../daemon/adapters/commands.ts";
 
 test.each([
   ["/greet", { name: "greet", rest: "" }],
@@ -20,7 +20,7 @@ test("people are offered so many commands as they can read, and none that they c
     { name: "greet", description: "y".repeat(400) },
     ...Array.from({ length: 300 }, (_, at) => ({ name: `c${at}`, description: null })),
   ];
-  const offered = commandsOf(told);
+  const offered = toCommands(told);
   expect(offered).toHaveLength(200);
   expect(offered[0]).toEqual({ name: "greet", description: "y".repeat(300) });
   expect(offered[1]).toEqual({ name: "c0", description: null });

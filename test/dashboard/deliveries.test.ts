@@ -8,7 +8,7 @@ import {
   type Receiver,
   sampleDelivery,
 } from "../../dashboard/automations/deliveries.ts";
-import { tokensOf } from "../../src/domain/trigger/placeholders.ts";
+import { templateTokens } from "../../src/domain/trigger/placeholders.ts";
 import { type JsonObject, renderPrompt } from "../../src/domain/trigger/prompt.ts";
 import { triggerTemplates } from "../../src/domain/trigger/templates.ts";
 
@@ -63,10 +63,10 @@ describe("a sample delivery", () => {
     ({ wish }) => {
       const { events = null, branches = null, if: conditions = null, prompt = "" } = wish;
       const { body } = sampleDelivery(receiver({ events, branches, if: conditions }, prompt));
-      const missing = tokensOf(prompt).filter(
+      const missing = templateTokens(prompt).filter(
         (token) => Result.getOrThrow(renderPrompt(`{{ ${token} }}`, { body: body as JsonObject })) === "",
       );
-      expect(tokensOf(prompt).length).toBeGreaterThan(2);
+      expect(templateTokens(prompt).length).toBeGreaterThan(2);
       expect(missing).toEqual([]);
     },
   );

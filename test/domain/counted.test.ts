@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { counted } from "../../src/domain/counted.ts";
+import { quantity } from "../../src/domain/counted.ts";
 
 it("counts in words", () => {
-  expect([0, 1, 2].map((count) => counted(count, "file"))).toEqual(["0 files", "1 file", "2 files"]);
-  expect([1, 2].map((count) => counted(count, "search", "searches"))).toEqual(["1 search", "2 searches"]);
+  expect([0, 1, 2].map((count) => quantity(count, "file"))).toEqual(["0 files", "1 file", "2 files"]);
+  expect([1, 2].map((count) => quantity(count, "search", "searches"))).toEqual(["1 search", "2 searches"]);
 });

@@ -8,7 +8,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify, isAlive, type ProcessIdentity } from "../../src/sandbox/machine/processes.ts";
-import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
+import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
@@ -74,7 +74,7 @@ describe.runIf(sandboxesStartHere)("a copy of an installation on the same machin
     expect((await life.session(projectId, sessionId, ["running", "failed"]))["status"]).toBe("running");
     const sandboxId = String((await life.call("GET", target("/sandbox")))["id"]);
     const installationId = readFileSync(path.join(original.dataDir, "installation-id"), "utf8").trim();
-    const record = path.join(runDirectoryOf(installationId), "s", sandboxId, "record.json");
+    const record = path.join(runDirectoryPath(installationId), "s", sandboxId, "record.json");
     const { pid } = (JSON.parse(readFileSync(record, "utf8")) as { launcher: { pid: number } }).launcher;
     const found = identify(pid);
     if (found === null) throw new Error("the sandbox's launcher is gone");

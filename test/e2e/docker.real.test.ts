@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
+import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { TestEngine, lacksEngine } from "../support/machine/container-engine.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
@@ -156,6 +156,6 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     const ended = await orphans("--end", "--yes");
     expect(ended.map(({ problem }) => problem)).toEqual(ended.map(() => null));
     expect(containers()).toEqual([]);
-    expect(existsSync(runDirectoryOf(installationId))).toBe(false);
+    expect(existsSync(runDirectoryPath(installationId))).toBe(false);
   });
 });

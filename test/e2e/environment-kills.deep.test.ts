@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type EnvironmentBuildState, LIVE_BUILD_STATES } from "../../src/machines/environment-build.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { processesSeeing } from "../../src/sandbox/machine/processes.ts";
-import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
+import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { TEST_MS, WAIT_MS } from "../support/patience.ts";
 import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
 import { POLL } from "../support/service/live-session.ts";
@@ -65,7 +65,7 @@ const settings = () => ({ PLATFORM_IMAGES_DIR: path.join(images, "kept"), PLATFO
 const inData = (...names: readonly string[]): string => path.join(installation.dataDir, ...names);
 /** Where the builder has its mount points. */
 const builderDirectory = (): string =>
-  `${runDirectoryOf(readFileSync(inData("installation-id"), "utf8").trim())}-b`;
+  `${runDirectoryPath(readFileSync(inData("installation-id"), "utf8").trim())}-b`;
 
 const newest = async (): Promise<Json> => (await project.builds())[0] ?? {};
 

@@ -9,7 +9,7 @@ import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
+import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
@@ -154,7 +154,7 @@ onlyDeep(() => {
           path.join(installation.dataDir, "installation-id"),
           "utf8",
         ).trim();
-        runDir = runDirectoryOf(installationId);
+        runDir = runDirectoryPath(installationId);
         await life.end("SIGKILL");
         expect(processesOfSandbox(sandboxId)).not.toEqual([]);
       }, TEST_MS);

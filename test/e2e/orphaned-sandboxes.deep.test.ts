@@ -8,7 +8,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identify } from "../../src/sandbox/machine/processes.ts";
-import { runDirectoryOf } from "../../src/sandbox/machine/disk/run-directory.ts";
+import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { Installation, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
@@ -60,7 +60,9 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     const session = `/v1/projects/${projectId}/sessions/${String(id)}`;
     expect((await life.session(projectId, String(id), ["running", "failed"]))["status"]).toBe("running");
     sandboxId = String((await life.call("GET", `${session}/sandbox`))["id"]);
-    runDir = runDirectoryOf(readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim());
+    runDir = runDirectoryPath(
+      readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim(),
+    );
     expect(processesOfSandbox(sandboxId)).not.toEqual([]);
   };
   const end = async (): Promise<void> => {

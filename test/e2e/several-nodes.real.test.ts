@@ -65,7 +65,7 @@ const sessionsOn = async ({ id }: Node): Promise<readonly string[]> => {
   return rows.map((row) => row.id);
 };
 
-const sandboxesOf = async (sessions: readonly string[]): Promise<readonly string[]> => {
+const countSandboxes = async (sessions: readonly string[]): Promise<readonly string[]> => {
   const { rows } = await database.query<{ readonly id: string }>(
     "SELECT id FROM session_sandboxes WHERE session_id = ANY($1) AND ended_at IS NULL",
     [sessions],
@@ -352,7 +352,7 @@ describe.runIf(sandboxesStartHere)("two nodes on one database", () => {
     async () => {
       await spread(2);
       const [mine, lost] = await Promise.all([sessionsOn(first), sessionsOn(second)]);
-      orphans = await sandboxesOf(lost);
+      orphans = await countSandboxes(lost);
       await second.life.end("SIGKILL");
       // Their actors are anywhere: half of them were on the one that is gone.
       const stops = await Promise.all(

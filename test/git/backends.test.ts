@@ -22,7 +22,7 @@ const two = Effect.gen(function* () {
   const [hosted, git] = [yield* build, yield* build];
   const kinds = new Map<string, RepositoryKind>();
   const repositories = byKind(
-    { kindOf: (id) => Effect.succeed(kinds.get(id) ?? null), find: () => Effect.succeed(null) },
+    { kind: (id) => Effect.succeed(kinds.get(id) ?? null), find: () => Effect.succeed(null) },
     {
       hosted: { backend: hosted, endpoint: endpoint("hosted") },
       git: { backend: git, endpoint: endpoint("git") },

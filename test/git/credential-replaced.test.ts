@@ -75,7 +75,7 @@ beforeAll(async () => {
           directory: join(world.root, name),
           allowHosts: ["127.0.0.1"],
           upstreams: Context.get(context, Upstreams),
-          remoteOf: plainRemote,
+          findRemote: plainRemote,
           freshMs: AN_HOUR,
         }),
       );

@@ -54,7 +54,7 @@ const bounded = <A>(
         makeExternalWorld({
           bounds,
           upstreams: world.known,
-          remoteOf: () => plainRemote(world.upstreamOf(repository.projectId)),
+          findRemote: () => plainRemote(world.upstreamOf(repository.projectId)),
         }),
         use,
       ),
@@ -229,7 +229,7 @@ describe("a server that redirects or that has a private address", () => {
         Effect.flip(
           Effect.scoped(
             Effect.flatMap(
-              makeExternalWorld({ remoteOf: () => Effect.succeed({ url, credential: null }) }),
+              makeExternalWorld({ findRemote: () => Effect.succeed({ url, credential: null }) }),
               (own) =>
                 own.backend.create({
                   projectId: randomUUID(),
@@ -322,7 +322,7 @@ describe("a credential", () => {
     const created = Effect.scoped(
       Effect.flatMap(
         makeExternalWorld({
-          remoteOf: ({ source }) =>
+          findRemote: ({ source }) =>
             Effect.succeed(source.kind === "git" ? { url: source.url, credential } : null),
         }),
         ({ backend }) => backend.create({ ...own, upstream }),

@@ -21,10 +21,10 @@ const live = (order: LifeOrder) =>
       directory,
       allowHosts: ["127.0.0.1"],
       upstreams: {
-        kindOf: () => Effect.succeed("git" as const),
+        kind: () => Effect.succeed("git" as const),
         find: () => Effect.succeed({ ...upstream, defaultBranch: "main" }),
       },
-      remoteOf: plainRemote,
+      findRemote: plainRemote,
     });
     if ("branch" in make) return yield* backend.createBranch({ projectId }, make);
     const policies = new Map([[make.serve, sessionPolicy(make.serve)]]);

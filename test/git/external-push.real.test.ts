@@ -303,7 +303,7 @@ describe("a clone", () => {
       const nodeScope = Effect.runSync(Scope.make());
       const node = makeExternalWorld({
         upstreams: world.known,
-        remoteOf: () => plainRemote(world.upstreamOf(projectId)),
+        findRemote: () => plainRemote(world.upstreamOf(projectId)),
         freshMs: 600_000,
       });
       const elsewhere = await startGitServer((await run(Scope.provide(node, nodeScope))).endpoint, policies);

@@ -44,7 +44,7 @@ export const makeExternalWorld = Effect.fnUntraced(function* (
     directory: mirrors,
     allowHosts: ["127.0.0.1"],
     upstreams: known,
-    remoteOf: plainRemote,
+    findRemote: plainRemote,
     ...options,
   });
   return { backend: whole(backend), endpoint, server, root, mirrors, upstreams, upstreamOf, known };

@@ -74,7 +74,7 @@ describe.skipIf(!existsSync("/usr/bin/ssh"))("ssh", () => {
     const url = `ssh://git@127.0.0.1:2222${world.upstreams}/${repository.projectId}.git`;
     const reached = Effect.scoped(
       Effect.gen(function* () {
-        const own = yield* makeExternalWorld({ remoteOf: () => Effect.succeed({ url, credential }) });
+        const own = yield* makeExternalWorld({ findRemote: () => Effect.succeed({ url, credential }) });
         const project = { projectId: randomUUID() };
         const upstream = { source: { kind: "git", url }, credential } as const;
         yield* own.backend.create({ ...project, importFrom: null, defaultBranch: null, upstream });
@@ -129,7 +129,7 @@ describe.skipIf(!existsSync("/usr/bin/ssh"))("ssh", () => {
     const upstream = { source: { kind: "git", url }, credential } as const;
     const created = Effect.scoped(
       Effect.flatMap(
-        makeExternalWorld({ remoteOf: () => Effect.succeed({ url, credential }) }),
+        makeExternalWorld({ findRemote: () => Effect.succeed({ url, credential }) }),
         ({ backend }) =>
           backend.create({ projectId: randomUUID(), importFrom: null, defaultBranch: null, upstream }),
       ),
@@ -150,7 +150,7 @@ describe.skipIf(!existsSync("/usr/bin/ssh"))("ssh", () => {
           directory: world.mirrors,
           allowHosts: [],
           upstreams: world.known,
-          remoteOf: plainRemote,
+          findRemote: plainRemote,
         }),
       ),
     );

@@ -35,12 +35,12 @@ describe.skipIf(!hasSshd)("a repository over ssh", () => {
     sshd = await startSshd(directory);
     const { privateKey, knownHosts } = sshd;
     credential = { kind: "ssh_key", privateKey, knownHosts };
-    const remoteOf = ({ source }: ReturnType<ExternalWorld["upstreamOf"]>) =>
+    const findRemote = ({ source }: ReturnType<ExternalWorld["upstreamOf"]>) =>
       Effect.sync(() => ({
         url: address().urlOf(pathOf(source.kind === "git" ? source.url : "")),
         credential,
       }));
-    world = await run(Scope.provide(makeExternalWorld({ remoteOf }), scope));
+    world = await run(Scope.provide(makeExternalWorld({ findRemote }), scope));
   });
   afterAll(async () => {
     await run(Scope.close(scope, Exit.void));

@@ -166,7 +166,7 @@ describe("a project of another kind", () => {
   const url = `${host.origin}/${OWNER}/other.git`;
   const upstream: Upstream = { source: { kind: "git", url }, credential: null };
   const known: Upstreams["Service"] = {
-    kindOf: () => Effect.succeed("git"),
+    kind: () => Effect.succeed("git"),
     find: () => Effect.succeed({ ...upstream, defaultBranch: "main" }),
   };
 
@@ -176,7 +176,7 @@ describe("a project of another kind", () => {
     const opened = githubRepositories({
       upstreams: known,
       allowHosts,
-      mirrored: (remoteOf) => openExternal({ directory, allowHosts, upstreams: known, remoteOf }),
+      mirrored: (findRemote) => openExternal({ directory, allowHosts, upstreams: known, findRemote }),
     });
     const { backend: others, endpoint } = await run(Scope.provide(opened, scope));
     const request = { ...repository, importFrom: null, defaultBranch: null, upstream };

@@ -61,7 +61,7 @@ export const makeGithubWorld = Effect.fnUntraced(function* (
     upstreams: known,
     allowHosts,
     api: { ...QUICK, ...api },
-    mirrored: (remoteOf) => openExternal({ directory: mirrors, allowHosts, upstreams: known, remoteOf }),
+    mirrored: (findRemote) => openExternal({ directory: mirrors, allowHosts, upstreams: known, findRemote }),
   });
   const world: GithubWorld = {
     backend: whole(backend),

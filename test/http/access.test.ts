@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
 import { lackOf, neededRole } from "../../src/http/callers/access.ts";
-import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/privileges.ts";
+import { PRIVILEGES, privilegeRule, type Privilege } from "../../src/domain/person/privileges.ts";
 import type { Arrived } from "../../src/http/api/access.ts";
 import { forbidden, requireRole } from "../../src/http/callers/authorize.ts";
 import type { MergeRole, ProjectRole } from "../../src/domain/person/role.ts";
@@ -64,7 +64,7 @@ const fates = (privilege: Privilege, mergeRole: MergeRole = "member") =>
 /** Which are not of the API: nodes have a credential of their own, and inside a sandbox the egress proxy decides. */
 const ELSEWHERE = new Set<string>(["node", "inside"]);
 const OF_TOKENS = (Object.keys(PRIVILEGES) as Privilege[]).filter(
-  (name) => !ELSEWHERE.has(ruleOf(name).power),
+  (name) => !ELSEWHERE.has(privilegeRule(name).power),
 );
 
 describe("the privilege", () => {

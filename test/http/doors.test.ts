@@ -2,7 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { GUARDED_TOOLS } from "../../src/domain/connector/connector.ts";
 import { STEERING_ACTS } from "../../src/domain/connector/own-credential.ts";
-import { PRIVILEGES, ruleOf, standingOf, type Privilege } from "../../src/domain/person/privileges.ts";
+import {
+  PRIVILEGES,
+  privilegeRule,
+  powerStanding,
+  type Privilege,
+} from "../../src/domain/person/privileges.ts";
 import { OWN_TOOLS } from "../../src/api.ts";
 import { ROUTES, routeTable } from "../../src/api.ts";
 import { routeNameOf } from "../../src/http/route-name.ts";
@@ -49,20 +54,20 @@ describe("every privilege", () => {
   });
 
   it("that steers has an act of its own, and each act has a privilege", () => {
-    const acts = ALL.flatMap((name) => ruleOf(name).act ?? []);
+    const acts = ALL.flatMap((name) => privilegeRule(name).act ?? []);
     expect([...new Set(acts)].toSorted()).toEqual(Object.keys(STEERING_ACTS).toSorted());
   });
 });
 
 describe("a tool of the platform", () => {
   it.each(OWN_TOOLS.map(({ name }) => name))("%s is a door that a session's agent may use", (name) => {
-    expect(standingOf(ruleOf(toolPrivilege(name)).power).callers).toContain("session");
+    expect(powerStanding(privilegeRule(toolPrivilege(name)).power).callers).toContain("session");
   });
 
   it("that a project can deny is denied at every other door to the same", () => {
-    for (const name of GUARDED_TOOLS) expect(ruleOf(toolPrivilege(name)).tool).toBe(name);
+    for (const name of GUARDED_TOOLS) expect(privilegeRule(toolPrivilege(name)).tool).toBe(name);
     const others = OWN_TOOLS.filter(({ name }) => !GUARDED_TOOLS.some((guarded) => guarded === name));
-    for (const { name } of others) expect(ruleOf(toolPrivilege(name)).tool, name).toBe(undefined);
+    for (const { name } of others) expect(privilegeRule(toolPrivilege(name)).tool, name).toBe(undefined);
   });
 });
 
@@ -73,7 +78,7 @@ describe("the address of the service inside a sandbox", () => {
       const decision = inside("platform.internal");
       const path = pattern.replaceAll(/:[a-z]+/gi, "x").replace("*", "x");
       const refusal = decision.kind === "origin" ? decision.rule(method === "*" ? "GET" : method, path) : "";
-      expect(refusal === null).toBe(ruleOf(privilege).closedInside !== true);
+      expect(refusal === null).toBe(privilegeRule(privilege).closedInside !== true);
     },
   );
 });

@@ -1,6 +1,6 @@
 /** Who enters the sandbox of a session, and how (src/http/callers/access.ts `lackInto`). */
 import { describe, expect, it } from "vitest";
-import { PRIVILEGES, ruleOf, type Privilege } from "../../src/domain/person/privileges.ts";
+import { PRIVILEGES, privilegeRule, type Privilege } from "../../src/domain/person/privileges.ts";
 import { lackInto } from "../../src/http/callers/access.ts";
 import type { Principal } from "../../src/store/ports/people/identity.ts";
 
@@ -35,7 +35,7 @@ const SESSIONS = {
   stranger: { id: "stranger", parentSessionId: null },
 } as const;
 const ENTRANCES = (Object.keys(PRIVILEGES) as Privilege[]).filter(
-  (name) => ruleOf(name).agents !== undefined,
+  (name) => privilegeRule(name).agents !== undefined,
 );
 
 /** The sessions whose sandboxes the caller may enter. */
@@ -75,6 +75,6 @@ describe("a person", () => {
   });
 
   it("needs the power to converse for the agent runtime, as for a message", () => {
-    expect(ruleOf("use_runtime").power).toBe(ruleOf("instruct_agent").power);
+    expect(privilegeRule("use_runtime").power).toBe(privilegeRule("instruct_agent").power);
   });
 });

@@ -42,7 +42,7 @@ afterAll(() => service.close());
 const newestSandbox = (): Promise<string> =>
   service.inside(
     Effect.gen(function* () {
-      return (yield* (yield* Sandboxes).newestOf(sid))?.id ?? "";
+      return (yield* (yield* Sandboxes).newest(sid))?.id ?? "";
     }),
   );
 

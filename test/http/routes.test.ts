@@ -5,7 +5,7 @@ import type { Call, Fate } from "./call.ts";
 import { makeCalls } from "./calls.ts";
 import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
 import { FATES, GOOD, KINDS } from "./fates.ts";
-import { ruleOf } from "../../src/domain/person/privileges.ts";
+import { privilegeRule } from "../../src/domain/person/privileges.ts";
 import { ROUTES } from "../../src/api.ts";
 import { RAW_ROUTES, type Route } from "../../src/http/routes.ts";
 import type { Answer, RequestOptions } from "../support/service/service.ts";
@@ -62,7 +62,7 @@ const FIRST = new Set(
     .flatMap((routes) => routes.find(({ method }) => method === "GET") ?? routes[0] ?? [])
     .map(nameOf),
 );
-const isOpen = ({ privilege }: Route): boolean => ruleOf(privilege).power === "ask";
+const isOpen = ({ privilege }: Route): boolean => privilegeRule(privilege).power === "ask";
 const isTriedByAll = (route: Route): boolean => RAW.has(nameOf(route)) || FIRST.has(nameOf(route));
 
 /** Who tries a route: everybody at raw ones and at one of each privilege, otherwise those that show the middleware at work. */

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { traceIdOf } from "../../src/domain/service/span.ts";
+import { spanTraceId } from "../../src/domain/service/span.ts";
 import { otlpLayer, WAITING_MAX } from "../../src/telemetry/otlp.ts";
 import { makeRegistry } from "../../src/telemetry/registry.ts";
 import { Collector, type ReceivedSpan } from "../support/servers/collector.ts";
@@ -55,7 +55,7 @@ const startByWebhook = async () => {
   return { pid, sid };
 };
 const ofTrace = (sid: string): readonly ReceivedSpan[] => {
-  const traceId = traceIdOf({ sessionId: sid, key: "" });
+  const traceId = spanTraceId({ sessionId: sid, key: "" });
   return collector.spans.filter((span) => span.traceId === traceId);
 };
 const named = (spans: readonly ReceivedSpan[], name: string): ReceivedSpan | undefined =>

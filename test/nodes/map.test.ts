@@ -40,9 +40,9 @@ describe("a node's map", () => {
   it.effect("lists itself, nodes with signs of life, and nodes that were never seen", () =>
     Effect.gen(function* () {
       const { map } = yield* opened;
-      expect(map.placeOf("self")).toEqual({ is: "here" });
-      expect(map.placeOf("other")).toEqual({ is: "there", nodeId: "other", url: "http://other:1" });
-      expect(map.placeOf("stranger")).toEqual({ is: "away", nodeId: "stranger" });
+      expect(map.place("self")).toEqual({ is: "here" });
+      expect(map.place("other")).toEqual({ is: "there", nodeId: "other", url: "http://other:1" });
+      expect(map.place("stranger")).toEqual({ is: "away", nodeId: "stranger" });
     }),
   );
 
@@ -52,15 +52,15 @@ describe("a node's map", () => {
       Effect.gen(function* () {
         const { map, store } = yield* opened;
         yield* TestClock.adjust(6000);
-        expect(map.placeOf("other")).toEqual({ is: "away", nodeId: "other" });
+        expect(map.place("other")).toEqual({ is: "away", nodeId: "other" });
         yield* TestClock.adjust(GRACE_MS - 7000);
-        expect(map.placeOf("other")).toEqual({ is: "away", nodeId: "other" });
+        expect(map.place("other")).toEqual({ is: "away", nodeId: "other" });
         yield* TestClock.adjust(2000);
-        expect(map.placeOf("other")).toEqual({ is: "dead", nodeId: "other" });
+        expect(map.place("other")).toEqual({ is: "dead", nodeId: "other" });
         expect((yield* store.all).find(({ id }) => id === "other")?.deadAt).not.toBeNull();
         yield* store.beat({ ...OTHER, url: "http://other:2" });
         yield* TestClock.adjust(1000);
-        expect(map.placeOf("other")).toEqual({ is: "there", nodeId: "other", url: "http://other:2" });
+        expect(map.place("other")).toEqual({ is: "there", nodeId: "other", url: "http://other:2" });
       }),
   );
 
@@ -72,7 +72,7 @@ describe("a node's map", () => {
       outage.is = false;
       // One look follows, however late it is.
       yield* TestClock.adjust(6000);
-      expect(map.placeOf("other").is).not.toBe("dead");
+      expect(map.place("other").is).not.toBe("dead");
     }),
   );
 });

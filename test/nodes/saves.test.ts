@@ -43,7 +43,7 @@ const savesAfter = (failures: number, repositoryIs = "here") => {
       self: "node",
       repositoryPlace: () => Effect.succeed({ is: repositoryIs }),
     } as never),
-    Layer.mock(Upstreams, { kindOf } as never),
+    Layer.mock(Upstreams, { kind: kindOf } as never),
     Layer.mock(Sessions, {} as never),
     Layer.mock(Keyring, { nodes: {} } as never),
   );
@@ -89,9 +89,9 @@ it.effect("work on a dead node stays its own, and a sandbox that still runs is s
           } as never),
           Layer.mock(NodeMap, {
             self: "one",
-            placeOf: (nodeId: string) => (nodeId === "one" ? { is: "here" } : { is: "dead", nodeId }),
+            place: (nodeId: string) => (nodeId === "one" ? { is: "here" } : { is: "dead", nodeId }),
           } as never),
-          Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+          Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
           Layer.mock(Sessions, {
             get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
           } as never),
@@ -123,9 +123,9 @@ it.effect("older saves of other nodes are brought back first, and those of a nod
           // The other one is this node too, so that no call is needed.
           Layer.mock(NodeMap, {
             self: "one",
-            placeOf: (nodeId: string) => (nodeId === "far" ? { is: "dead", nodeId } : { is: "here" }),
+            place: (nodeId: string) => (nodeId === "far" ? { is: "dead", nodeId } : { is: "here" }),
           } as never),
-          Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+          Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
           Layer.mock(Sessions, {
             get: () =>
               Effect.succeed({
@@ -185,9 +185,9 @@ it.effect("a node that stands still is away, and one of a version before is not"
         Layer.mock(LocalSaves, {} as never),
         Layer.mock(NodeMap, {
           self: "one",
-          placeOf: (nodeId: string) => ({ is: "there", nodeId, url: `http://127.0.0.1:${port}` }),
+          place: (nodeId: string) => ({ is: "there", nodeId, url: `http://127.0.0.1:${port}` }),
         } as never),
-        Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+        Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
         Layer.mock(Sessions, {
           get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
         } as never),
@@ -235,12 +235,12 @@ it.effect("sizes of a project at another server name the nodes that cannot be as
           Layer.mock(NodeMap, {
             self: "one",
             others: () => ["two", "three"],
-            placeOf: (nodeId: string) =>
+            place: (nodeId: string) =>
               nodeId !== "three"
                 ? { is: "away", nodeId }
                 : { is: "there", nodeId, url: "http://127.0.0.1:1" },
           } as never),
-          Layer.mock(Upstreams, { kindOf: () => Effect.succeed("upstream") } as never),
+          Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
           Layer.mock(Sessions, {
             get: () => Effect.succeed({ saved: { ...NOTHING_TO_SAVE, node: "two" } }),
             nodesWithSaves: () => Effect.succeed(["one", "two", "dead"]),

@@ -313,7 +313,7 @@ const ownCases = ({ setup, subject }: MachineWorld): readonly Case[] => {
           const sandboxes = await MachineSandboxes.open(await installationOf(setup, options), stuck);
           await sandboxes.create(spec);
           await sandboxes.watch(0);
-          assert.equal((await sandboxes.exitOf(spec.id)).code, "disk_exceeded");
+          assert.equal((await sandboxes.awaitExit(spec.id)).code, "disk_exceeded");
           await sandboxes.destroy(spec.id);
           sandboxes.close();
         });

@@ -76,7 +76,7 @@ const makeScene = async (): Promise<SavedScene & { readonly close: () => Promise
     store,
     endpoint: viewEndpoint,
     repository,
-    sandboxOf: () => Effect.succeed(sandboxId),
+    findSandbox: () => Effect.succeed(sandboxId),
   });
   const endpoint = withSavedWork(smartHttp({ directory: hosted }), {
     views,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { problemsOf, type Seen } from "../../src/services/problems.ts";
+import { findProblems, type Seen } from "../../src/services/problems.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const MINUTE = 60_000;
@@ -9,7 +9,7 @@ const well: Seen = {
   now: NOW,
   database: { version: "18.4", sizeBytes: 1, connections: 10, connectionsMax: 100 },
   nodes: [{ id: "n1", url: "http://n1", beats: 5, deadAt: null }],
-  sandboxesOf: () => 2,
+  countSandboxes: () => 2,
   diskFreeBytes: 1024 ** 3,
   scheduler: { late: false },
   fires: { waiting: 3, oldestAt: NOW - 9 * MINUTE },
@@ -29,15 +29,15 @@ const failures = [{ code: "clone_failed", count: 1 }];
 
 describe("the service's problems", () => {
   it("are none while everything is in time", () => {
-    expect(problemsOf(well)).toEqual([]);
-    expect(problemsOf({ ...well, fires: NONE, commands: NONE, doctor: { ...doctor, usable: true } })).toEqual(
-      [],
-    );
+    expect(findProblems(well)).toEqual([]);
+    expect(
+      findProblems({ ...well, fires: NONE, commands: NONE, doctor: { ...doctor, usable: true } }),
+    ).toEqual([]);
   });
 
   it("say of a node without sandboxes only how long it has been silent", () => {
-    const silent = { nodes: [{ id: "n3", url: null, beats: 1, deadAt: NOW - 1 }], sandboxesOf: () => 0 };
-    expect(problemsOf({ ...well, ...silent }).map(({ message }) => message)).toEqual([
+    const silent = { nodes: [{ id: "n3", url: null, beats: 1, deadAt: NOW - 1 }], countSandboxes: () => 0 };
+    expect(findProblems({ ...well, ...silent }).map(({ message }) => message)).toEqual([
       "Node n3 has been silent for less than a minute.",
     ]);
   });
@@ -78,14 +78,14 @@ describe("the service's problems", () => {
   ];
 
   it.each(wrongs)("name %s, and what to do", (code, change, message) => {
-    const found = problemsOf({ ...well, ...change });
+    const found = findProblems({ ...well, ...change });
     expect(found.map((problem) => problem.code)).toEqual([code]);
     expect(found[0]?.message).toMatch(message);
     expect(found[0]?.remedy).not.toBe("");
   });
 
   it("come with what stops all work first", () => {
-    const all = problemsOf({ ...well, ...Object.assign({}, ...wrongs.map(([, change]) => change)) });
+    const all = findProblems({ ...well, ...Object.assign({}, ...wrongs.map(([, change]) => change)) });
     expect(all[0]?.code).toBe("sandboxes_unusable");
     expect(all.at(-1)?.code).toBe("manifests_stale");
   });

@@ -40,7 +40,7 @@ it.live(
     Effect.gen(function* () {
       const world = yield* makeWorld(1);
       const id = yield* addExternal(world, null);
-      const { find, kindOf } = yield* Upstreams;
+      const { find, kind: kindOf } = yield* Upstreams;
       expect(yield* find(id)).toEqual({ source, credential, defaultBranch: "trunk" });
       expect(yield* find(world.projectId)).toBeNull();
       expect(yield* find(randomUUID())).toBeNull();

@@ -19,8 +19,8 @@ export const PLANTS_OF_CONVERSATIONS: readonly Plant[] = [
   {
     name: "reports-passed-over",
     file: "src/actors/conversations/follower.ts",
-    find: "written = { after: portion.rev,",
-    put: "written = { after: portion.rev + 1,",
+    find: "position = { after: portion.rev,",
+    put: "position = { after: portion.rev + 1,",
     seed: 5,
   },
   {

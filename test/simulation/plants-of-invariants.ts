@@ -47,12 +47,12 @@ export const PLANTS_OF_INVARIANTS: readonly Plant[] = [
   {
     name: "work-merged-at-stop",
     file: "src/actors/session.ts",
-    find: "return told(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));",
+    find: "return deliver(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));",
     put: `return Effect.gen(function* () {
           const { projectId } = yield* record;
           const head = (yield* Effect.orDie(git.branchTip({ projectId }, id))) ?? "";
           yield* Effect.ignore(git.merge({ projectId }, { branch: "main", head, message: "work", at: 0 }));
-          return yield* told(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));
+          return yield* deliver(actors.sandbox(sandboxId, { type, save, ...(end !== undefined && { end }) }));
         });`,
     seed: 1,
   },

@@ -40,8 +40,8 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "interrupt-noted-only",
     file: "src/machines/conversation.ts",
-    find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
-    put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": gone,\n      },\n    },\n    requires_action: {',
+    find: '        "interrupt.requested": interrupt,\n        "runtime.reported": onwards,\n        "runtime.gone": toIdle,\n      },\n    },\n    requires_action: {',
+    put: '        "interrupt.requested": note,\n        "runtime.reported": onwards,\n        "runtime.gone": toIdle,\n      },\n    },\n    requires_action: {',
     seed: 1_000_070,
   },
   {

@@ -36,7 +36,7 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     name: "moved-triggers-are-not-armed",
     file: "src/duties/scheduler.ts",
     find: "            yield* takeUp.project(projectId);\n",
-    put: "            looked += 1;\n",
+    put: "            lookCount += 1;\n",
     seed: 5,
   },
   {

@@ -35,15 +35,15 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "effects-before-save",
     file: "src/actors/host.ts",
-    find: "      const saved = yield* memory.save(change).pipe(",
+    find: "      const savedState = yield* memory.save(change).pipe(",
     put: `      yield* this.launch(commands.map((command, index) => ({ id: "early" + String(this.#version) + String(index), command })));
-      const saved = yield* memory.save(change).pipe(`,
+      const savedState = yield* memory.save(change).pipe(`,
     seed: 1,
   },
   {
     name: "effects-never-performed",
     file: "src/actors/host.ts",
-    find: "      yield* this.launch(saved.pending);\n      return { accepted, snapshot: after };",
+    find: "      yield* this.launch(savedState.pending);\n      return { accepted, snapshot: after };",
     put: "      return { accepted, snapshot: after };",
     seed: 1,
   },
@@ -183,8 +183,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "held-sandboxes-removed",
     file: "src/duties/orphans.ts",
-    find: "yield* unheld(named)",
-    put: "named",
+    find: "yield* unheld(ownIds)",
+    put: "ownIds",
     seed: 1,
   },
   {
@@ -204,7 +204,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "no-dedupe",
     file: "src/store/admission/plan.ts",
-    find: '    return { is: "answer", fire: known };',
+    find: '    return { is: "answer", fire: former };',
     put: '    return { is: "none", rows: {} };',
     seed: 2,
   },
@@ -232,8 +232,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "overlapped-fire-kept-waiting",
     file: "src/store/admission/plan.ts",
-    find: "    if (planned === undefined) this.#overlapped.push(id);\n    else",
-    put: "    if (planned !== undefined)",
+    find: "    if (fire === undefined) this.#overlapped.push(id);\n    else",
+    put: "    if (fire !== undefined)",
     seed: 1,
   },
   {
@@ -260,7 +260,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "missed-instants-unaccounted",
     file: "src/actors/trigger.ts",
-    find: "    yield* skip(due, reason, passed);\n    if (newest === null) return now;",
+    find: "    yield* skip(due, reason, passedInstants);\n    if (newest === null) return now;",
     put: "    if (newest === null) return now;",
     seed: 8,
   },

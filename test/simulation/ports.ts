@@ -42,7 +42,7 @@ import type { Process } from "./time.ts";
 const WAITS = new Set(["changed", "awaitExit", "turn"]);
 /** What only reads, and comes with every round of every duty. */
 const READS =
-  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|due|request|prompt|newestOf|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
+  /^(get|list|states|changedSince|unsettled|ownerless|wrong|unheld|runningOn|waitingAccounts|prune|prunePrevious|sealed|load|account|lastFired|lastBySlug|queue|due|request|prompt|link|health|newest|ready|inUse|log|objectIds|readTree|find|branchTip|readFile|resolveBase|keepCursors|cursors|acceptBootstrap|compare|byId|allOpen)$/;
 
 /** The first text among what a call was given, or the id it was given under. */
 const aboutOf = (given: readonly unknown[]): string => {

@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { violatedConstraint } from "../../src/store/postgres/connection/errors.ts";
 import { SHARED_STATEMENT_MS } from "../../src/store/postgres/connection/pool.ts";
-import { shared } from "../../src/store/postgres/connection/prepared.ts";
+import { onSharedConnection } from "../../src/store/postgres/connection/prepared.ts";
 import { Notifications } from "../../src/store/postgres/connection/notifications.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
 import { live } from "../support/postgres/live.ts";
@@ -199,7 +199,7 @@ describe("a statement that is given up", () => {
 describe("a shared connection", () => {
   live("runs the statements of many fibers, each with a short limit, and is replaced if it ends", (sql) =>
     Effect.gen(function* () {
-      const many = shared(
+      const many = onSharedConnection(
         Effect.all(
           Array.from({ length: 40 }, () => backend(sql)),
           { concurrency: "unbounded" },
@@ -207,10 +207,10 @@ describe("a shared connection", () => {
       );
       const pids = new Set(yield* many);
       expect(pids.size).toBe(1);
-      const [limit] = yield* shared(sql<{ readonly ms: string }>`
+      const [limit] = yield* onSharedConnection(sql<{ readonly ms: string }>`
         SELECT setting AS ms FROM pg_settings WHERE name = 'statement_timeout'`);
       expect(Number(limit?.ms)).toBe(SHARED_STATEMENT_MS);
-      const asleep = yield* Effect.forkChild(Effect.flip(shared(sql`SELECT pg_sleep(60)`)));
+      const asleep = yield* Effect.forkChild(Effect.flip(onSharedConnection(sql`SELECT pg_sleep(60)`)));
       yield* Effect.repeat(sleeping(sql), { until: (count) => count === 1 });
       for (const pid of pids) yield* kill(sql, pid);
       expect(reasonOf(yield* Fiber.join(asleep))).toBe("ConnectionError");
@@ -221,16 +221,18 @@ describe("a shared connection", () => {
 
   live("is not a transaction's", (sql) =>
     Effect.gen(function* () {
-      const [own, same] = yield* sql.withTransaction(Effect.all([backend(sql), shared(backend(sql))]));
+      const [own, same] = yield* sql.withTransaction(
+        Effect.all([backend(sql), onSharedConnection(backend(sql))]),
+      );
       expect(same).toBe(own);
     }),
   );
 
   live("lets a reader go at once, and goes on", (sql) =>
     Effect.gen(function* () {
-      yield* interruptedAsleep(sql, shared(sql`SELECT pg_sleep(60)`));
+      yield* interruptedAsleep(sql, onSharedConnection(sql`SELECT pg_sleep(60)`));
       expect(yield* sleeping(sql)).toBe(1);
-      expect(yield* shared(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
+      expect(yield* onSharedConnection(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }]);
     }),
   );
 });

@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule";
 import * as SqlClient from "effect/sql/SqlClient";
 import * as Client from "../../src/store/postgres/connection/client.ts";
 import { Notifications } from "../../src/store/postgres/connection/notifications.ts";
-import { shared } from "../../src/store/postgres/connection/prepared.ts";
+import { onSharedConnection } from "../../src/store/postgres/connection/prepared.ts";
 import { DatabasePulse } from "../../src/store/postgres/connection/pulse.ts";
 import { freshDatabase, testDatabase } from "../support/postgres/postgres.ts";
 
@@ -58,7 +58,7 @@ describe("a server that becomes read-only", () => {
           listen("eras", () => Deferred.doneUnsafe(begun, Effect.void)),
         );
         yield* Deferred.await(begun);
-        const reader = yield* shared(backend);
+        const reader = yield* onSharedConnection(backend);
         const before = new Set(yield* two);
         yield* sql`CREATE TABLE codes (code text)`;
         pulse.beat();
@@ -71,7 +71,7 @@ describe("a server that becomes read-only", () => {
         expect((yield* Effect.flip(Fiber.join(listening)))._tag).toBe("SqlError");
         const after = yield* two;
         expect(after.filter((pid) => before.has(pid))).toEqual([]);
-        expect(yield* shared(backend)).not.toBe(reader);
+        expect(yield* onSharedConnection(backend)).not.toBe(reader);
         yield* refused;
         pulse.beat();
         expect(pulse.writes).toBe(true);

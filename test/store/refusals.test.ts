@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit";
 import { SqlError, UnknownError } from "effect/sql/SqlError";
 import { describe, expect } from "vitest";
 import { namedSqlError } from "../../src/store/postgres/connection/errors.ts";
-import { stored } from "../../src/store/postgres/connection/statement.ts";
+import { toStored } from "../../src/store/postgres/connection/statement.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { checkWith } from "../conformance/store-fixture.ts";
@@ -47,7 +47,7 @@ describe("a statement's error", () => {
     Effect.gen(function* () {
       const cause = Object.assign(new Error("refused"), { code });
       const error = namedSqlError(new SqlError({ reason: new UnknownError({ cause }) }));
-      expect(kindOf(yield* Effect.exit(Effect.fail(error).pipe(stored("an operation"))))).toBe(kind);
+      expect(kindOf(yield* Effect.exit(Effect.fail(error).pipe(toStored("an operation"))))).toBe(kind);
     }),
   );
 });

@@ -14,9 +14,9 @@ import {
 } from "../../src/machines/sandbox.ts";
 import {
   FRAME_MAX_BYTES,
-  frameOf,
-  pastRecordsOf,
-  recordsOf,
+  encodeFrame,
+  pastRecords,
+  stepRecords,
   redact,
   REDACTED,
 } from "../../src/telemetry/inspect-records.ts";
@@ -51,7 +51,7 @@ const seen = Effect.gen(function* () {
     mailbox: 8,
     restarts: { restarts: 0, withinMs: 1000 },
   }).pipe(
-    Effect.provideService(Inspector, (step) => Effect.sync(() => void records.push(...recordsOf(step, 0)))),
+    Effect.provideService(Inspector, (step) => Effect.sync(() => void records.push(...stepRecords(step, 0)))),
   );
   yield* actor.tell({ type: "daemon.ready" });
   yield* actor.tell(lost);
@@ -106,7 +106,7 @@ describe("the inspector's records", () => {
       commands: [Object.assign({ type: "createBranch" }, { environment: [CANARY] })],
       left: false,
     };
-    const records = recordsOf(step, 0);
+    const records = stepRecords(step, 0);
     expect(JSON.stringify(records)).not.toContain(CANARY);
     expect(records[1]).toMatchObject({
       event: { type: "restart.requested", token: REDACTED, metadata: REDACTED },
@@ -125,7 +125,7 @@ describe("the inspector's records", () => {
       detail: `refused: ${CANARY}`,
       commands: ["mirrorPull"],
     } as const;
-    const past = pastRecordsOf(row);
+    const past = pastRecords(row);
     expect(JSON.stringify(past)).not.toContain(CANARY);
     expect(past).toMatchObject([
       {
@@ -148,8 +148,8 @@ describe("the inspector's records", () => {
       commands: Array.from({ length: 5_000 }, () => ({ type: "tearDownSandbox" })),
       left: false,
     };
-    for (const record of recordsOf(step, 0)) {
-      const frame = frameOf(record);
+    for (const record of stepRecords(step, 0)) {
+      const frame = encodeFrame(record);
       expect(Buffer.byteLength(frame)).toBeLessThan(FRAME_MAX_BYTES);
       expect(JSON.parse(frame)).toMatchObject({
         sessionId: "session:s1",
@@ -170,7 +170,7 @@ describe("the inspector's records", () => {
       commands: [],
       left: false,
     };
-    const [actor] = recordsOf({ ...step, snapshot: { state: "running", context: {} } }, 0);
+    const [actor] = stepRecords({ ...step, snapshot: { state: "running", context: {} } }, 0);
     expect(actor).toMatchObject({ _version: version });
   });
 });

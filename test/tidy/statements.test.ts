@@ -3,7 +3,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { files, read } from "../support/documents.ts";
 
-const NAMED = /\bstored\(\s*"([^"]+)"/g;
+const NAMED = /\btoStored\(\s*"([^"]+)"/g;
 /** The question whether the database answers, in the file that opens the store. */
 const PING = "health.ping";
 

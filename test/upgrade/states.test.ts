@@ -79,7 +79,7 @@ const read = Effect.gen(function* () {
         stopReason: session?.stopReason,
         turn: session?.lastTurn?.state,
         state: snapshot?.snapshot.state,
-        sandbox: (yield* sandboxes.newestOf(id))?.status,
+        sandbox: (yield* sandboxes.newest(id))?.status,
         messages: (page?.items ?? [])
           .filter(({ kind, role }) => kind === "message" && role === "user")
           .map(({ content }) => contentText(content)),

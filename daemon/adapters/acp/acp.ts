@@ -8,7 +8,7 @@ import { BoundedMap } from "../../../src/ground/bounded-map.ts";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type { OutgoingMessage, RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
 import { OWN_EFFORT } from "../../../src/domain/sandbox/agent.ts";
-import { modelIdOf } from "../../../src/domain/sandbox/model.ts";
+import { modelId } from "../../../src/domain/sandbox/model.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./agent.ts";
@@ -62,7 +62,7 @@ export const acpAdapter = (options: AcpAgentOptions): RuntimeAdapter => {
 
 /** People name a model of an account's provider as `provider/model`. A runtime that is pointed to the provider knows the model alone. */
 const ownName = (model: string, table: AgentSession["table"] | undefined): string =>
-  model.startsWith(`${table?.provider ?? ""}/`) ? modelIdOf(model) : model;
+  model.startsWith(`${table?.provider ?? ""}/`) ? modelId(model) : model;
 
 type Texts = Pick<OutgoingMessage, "id" | "text">;
 
@@ -96,11 +96,11 @@ class AcpSteering implements AdapterSteering {
         return { refused: `the agent runtime has no agent "${agentName}"` };
       yield* this.#followed;
       const message = { id, text, model: null, agent: null };
-      const handed = yield* this.#hand(session, message, { wanted, files: [] });
-      if (handed.outcome !== "refused") return "accepted" as const;
+      const handover = yield* this.#hand(session, message, { wanted, files: [] });
+      if (handover.outcome !== "refused") return "accepted" as const;
       this.#taken.set(id, true);
-      const sent = { messageId: id, content: shownContent(text, []), model: null };
-      this.#agent.fail(sent, handed.error);
+      const item = { messageId: id, content: shownContent(text, []), model: null };
+      this.#agent.fail(item, handover.error);
       return "accepted" as const;
     });
 
@@ -119,23 +119,27 @@ class AcpSteering implements AdapterSteering {
       this.#agent.conversation.note(note);
     });
 
-  readonly hand: AdapterSteering["hand"] = (wanted, message, files) =>
+  readonly hand: AdapterSteering["hand"] = (target, message, files) =>
     Effect.gen({ self: this }, function* () {
       if (this.#taken.has(message.id)) return { outcome: "accepted" } satisfies Handover;
       if (this.#agent.isBusy) return { outcome: "busy" } satisfies Handover;
       const session = yield* this.#agent.session;
       yield* this.#followed;
-      return yield* this.#hand(session, message, { wanted, files });
+      return yield* this.#hand(session, message, { wanted: target, files });
     });
 
-  readonly again: AdapterSteering["again"] = (wanted, { model, mode, effort }) =>
+  readonly again: AdapterSteering["again"] = (target, { model, mode, effort }) =>
     Effect.gen({ self: this }, function* () {
       const session = yield* this.#agent.session;
       yield* this.#followed;
       if (this.#last === null) return { outcome: "refused", error: NO_LAST } satisfies Handover;
       const { id, text, files } = this.#last;
       if (effort !== undefined) this.#chosen = { ...this.#chosen, effort };
-      return yield* this.#hand(session, { id, text, model, agent: mode }, { wanted, files, isAgain: true });
+      return yield* this.#hand(
+        session,
+        { id, text, model, agent: mode },
+        { wanted: target, files, isAgain: true },
+      );
     });
 
   readonly look: AdapterSteering["look"] = (_, messageId) =>
@@ -160,8 +164,8 @@ class AcpSteering implements AdapterSteering {
 
   readonly modes = (): readonly string[] => this.#agent.modes;
 
-  readonly offers = (wanted: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
-    Effect.map(this.#agent.session, ({ choices }) => choices.offers(this.#wanted(wanted).model));
+  readonly offers = (session: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
+    Effect.map(this.#agent.session, ({ choices }) => choices.offers(this.#wanted(session).model));
 
   #hand(
     session: OpenSession,
@@ -205,9 +209,9 @@ class AcpSteering implements AdapterSteering {
         this.#agent.rejectionsTold();
       }
       this.#taken.set(id, true);
-      const sent = { messageId: id, content: shownContent(text, files), model: session.choices.model };
+      const item = { messageId: id, content: shownContent(text, files), model: session.choices.model };
       if (!isAlone) session.isInstructed = true;
-      this.#agent.prompt(session, { ...sent, isAgain }, blocks);
+      this.#agent.prompt(session, { ...item, isAgain }, blocks);
       return { outcome: "accepted" } satisfies Handover;
     });
   }
@@ -216,10 +220,10 @@ class AcpSteering implements AdapterSteering {
   #wanted({ model, agentName, table, effort }: AgentSession, session?: OpenSession): Wanted {
     const isOffered = session?.choices.has("mode", agentName) === true;
     const own = isOffered && !this.#hasLeftPlan ? agentName : null;
-    const begun = model === null ? null : ownName(model, table);
+    const startModel = model === null ? null : ownName(model, table);
     const ownEffort = this.#hasNoEffort ? null : (effort ?? null);
     return {
-      model: this.#chosen.model ?? begun,
+      model: this.#chosen.model ?? startModel,
       agent: this.#chosen.agent ?? own,
       effort: this.#chosen.effort ?? ownEffort,
     };
@@ -269,7 +273,7 @@ const decodeOptions = Schema.decodeUnknownOption(
   Schema.Struct({ configOptions: Schema.Array(Schema.Unknown) }),
 );
 
-/** Makes the agent's session take one choice. @returns why it does not. Null: it does */
+/** Makes the agent's session take one choice. @returns why it does not. Null if it does */
 const choose = (
   { wire, id, choices }: OpenSession,
   kind: "model" | "mode" | "effort",
@@ -285,7 +289,7 @@ const choose = (
       return { code: REFUSED[kind], message };
     }
     choices.chosen(kind, value);
-    const told = decodeOptions(answer.success);
-    if (told._tag === "Some") choices.options(told.value.configOptions);
+    const options = decodeOptions(answer.success);
+    if (options._tag === "Some") choices.options(options.value.configOptions);
     return null;
   });

@@ -27,7 +27,7 @@ import type { Pipes } from "../../agent/process.ts";
 import { AcpChoices } from "./choices.ts";
 import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
 import { isOwnText } from "./items.ts";
-import { AcpRequests, allowed } from "./requests.ts";
+import { AcpRequests, permittingOption } from "./requests.ts";
 import {
   costIn,
   endOfAnswer,
@@ -76,7 +76,7 @@ interface Turn {
   toldMs: number;
   /** How many pieces of the model's calls have been seen. */
   pieces: number;
-  /** When it was stopped first. Null: it is not. */
+  /** When it was stopped first. Null if it is not. */
   stoppedMs: number | null;
   /** When the agent heard that last. */
   cancelledMs: number;
@@ -124,7 +124,7 @@ export class AcpAgent {
   #turn: Turn | null = null;
   /** Whether a process has got a message. */
   #wasUsed = false;
-  /** The record of a former sandbox, and what became of it. Null: none came. */
+  /** The record of a former sandbox, and what became of it. Null if none came. */
   #recalled: { readonly record: BroughtHistory; state: "wanted" | "opened" | "refused" } | null = null;
   readonly #requests: AcpRequests;
   /** What the session costs so far, US dollars, and how much of it the turns before have told. */
@@ -146,7 +146,7 @@ export class AcpAgent {
     this.#lose();
     const wire: AcpWire = new AcpWire(pipes, {
       update: (sessionId, update) => this.#told(sessionId, update),
-      permission: (request, cancelled) => this.#permission(request, cancelled),
+      permission: (request, cancellation) => this.#permission(request, cancellation),
       closed: () => this.#cut(wire),
     });
     this.#wire = wire;
@@ -196,14 +196,14 @@ export class AcpAgent {
       const former = this.#session ?? this.#former;
       if (this.#session?.wire === wire) return;
       const again = former === null ? null : yield* this.#openAgain(wire, capabilities, former.id);
-      const begun = again ?? (yield* this.#openNew(wire, capabilities));
+      const start = again ?? (yield* this.#openNew(wire, capabilities));
       if (this.#recalled?.state === "wanted") this.#recalled.state = again === null ? "refused" : "opened";
-      const choices = new AcpChoices(begun.answer);
+      const choices = new AcpChoices(start.answer);
       choices.commands(this.#commands);
       this.#session = {
         wire,
         capabilities,
-        id: begun.id,
+        id: start.id,
         choices,
         // A session that goes on is in the mode that was chosen for it.
         modes: (again === null ? null : this.#session?.modes) ?? choices.modes,
@@ -257,7 +257,7 @@ export class AcpAgent {
   }
 
   /** Sends a prompt. Its turn ends by itself. */
-  prompt(session: OpenSession, sent: Sent, blocks: readonly ContentBlock[]): void {
+  prompt(session: OpenSession, item: Sent, blocks: readonly ContentBlock[]): void {
     const turn: Turn = {
       session,
       calls: new ModelCalls(),
@@ -271,7 +271,7 @@ export class AcpAgent {
     this.#turn = turn;
     this.#wasUsed = true;
     session.isPrompted = true;
-    this.conversation.begin(sent);
+    this.conversation.begin(item);
     this.#observers?.turns.turn(true);
     this.#tellTurn();
     this.#ask(turn, blocks);
@@ -292,8 +292,8 @@ export class AcpAgent {
   }
 
   /** A message that cannot be sent has its turn, which fails. */
-  fail(sent: Sent, error: TurnError): void {
-    this.conversation.begin(sent);
+  fail(item: Sent, error: TurnError): void {
+    this.conversation.begin(item);
     this.#observers?.turns.turn(true);
     this.#end({ state: "failed", error }, { usage: null });
   }
@@ -313,7 +313,7 @@ export class AcpAgent {
     return isAnswered;
   }
 
-  /** The words of rejections that it has not heard. Null: none. */
+  /** The words of rejections that it has not heard. */
   get untoldRejections(): string | null {
     return this.#requests.rejections.text;
   }
@@ -335,7 +335,7 @@ export class AcpAgent {
     return this.#recalled?.state === "wanted" ? { id: this.#recalled.record.id, isInstructed: true } : null;
   }
 
-  /** The session of the former process. Null: the agent cannot open it. */
+  /** The session of the former process. Null if the agent cannot open it. */
   #openAgain(wire: AcpWire, capabilities: Capabilities, id: string) {
     const { sessionCapabilities, loadSession } = capabilities;
     const canResume = (sessionCapabilities?.resume ?? null) !== null;
@@ -358,9 +358,9 @@ export class AcpAgent {
             Effect.fail(silent(`the agent refused to open a session: ${message}`)),
           ),
         );
-      const begun = decodeBegun(answer);
-      if (begun._tag === "None") return yield* silent("the agent opened a session without an id");
-      return { id: begun.value.sessionId, answer };
+      const opening = decodeBegun(answer);
+      if (opening._tag === "None") return yield* silent("the agent opened a session without an id");
+      return { id: opening.value.sessionId, answer };
     });
   }
 
@@ -400,7 +400,7 @@ export class AcpAgent {
     if (turn.calls.take(update) > modelCalls) this.#bind(turn, tooManyCalls(modelCalls));
   }
 
-  #permission(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
+  #permission(request: RequestPermissionRequest, cancellation: AbortSignal): Promise<string | null> {
     // The turn is over, or is being stopped. So the request cannot be answered.
     if (this.#turn === null || this.#turn.stoppedMs !== null) return Promise.resolve(null);
     const { allowsAll = false, planMode } = this.#options;
@@ -408,9 +408,9 @@ export class AcpAgent {
     if (allowsAll && !isPlanning && this.conversation.proposed(request) === null) {
       // Some agents tell a call for the first time when they ask for it.
       this.conversation.asked(request.toolCall);
-      return Promise.resolve(allowed(request.options));
+      return Promise.resolve(permittingOption(request.options));
     }
-    return this.#requests.ask(request, cancelled);
+    return this.#requests.ask(request, cancellation);
   }
 
   #tellTurn(): void {
@@ -466,33 +466,33 @@ export class AcpAgent {
   #spent(answer: unknown): Spent {
     const { all, told: before } = this.#cost;
     this.#cost = { all, told: all };
-    const passed = this.#options.gateway?.passed.sum ?? null;
-    const usage = turnUsage(answer, { costUsd: Math.max(0, all - before), passed });
+    const passedTokens = this.#options.gateway?.passed.sum ?? null;
+    const usage = turnUsage(answer, { costUsd: Math.max(0, all - before), passed: passedTokens });
     const context = this.#context;
     this.#context = null;
     return { usage, ...(context !== null && { context }) };
   }
 
-  #answered(turn: Turn, told: TurnEnd, answer: unknown): void {
+  #answered(turn: Turn, end: TurnEnd, answer: unknown): void {
     if (this.#turn !== turn) return;
-    const spent = this.#spent(answer);
-    if (turn.bound !== null) return this.#end({ state: "failed", error: turn.bound }, spent);
+    const usage = this.#spent(answer);
+    if (turn.bound !== null) return this.#end({ state: "failed", error: turn.bound }, usage);
     // An agent may answer a turn that was stopped as if it had completed.
-    if (turn.stoppedMs !== null) return this.#end(INTERRUPTED, spent);
+    if (turn.stoppedMs !== null) return this.#end(INTERRUPTED, usage);
     const words = this.#requests.rejections.text;
-    if (words === null || told.state === "failed") return this.#end(told, spent);
+    if (words === null || end.state === "failed") return this.#end(end, usage);
     this.#requests.rejections.told();
     this.#requests.cancelAll();
-    this.conversation.goOn({ status: told.state, error: null }, spent);
+    this.conversation.goOn({ status: end.state, error: null }, usage);
     turn.toldMs = this.#now();
     this.#ask(turn, [{ type: "text", text: words }]);
   }
 
-  #end(end: TurnEnd, spent: Spent): void {
+  #end(end: TurnEnd, usage: Spent): void {
     this.#turn = null;
     this.#requests.rejections.dropOurs();
     this.#requests.cancelAll();
-    this.conversation.end({ status: end.state, error: end.error }, spent);
+    this.conversation.end({ status: end.state, error: end.error }, usage);
     this.#observers?.turns.ended(end);
     this.#observers?.turns.turn(false);
     this.#tellTurn();
@@ -510,8 +510,8 @@ export class AcpAgent {
           if (turn.stoppedMs !== null && this.#now() - turn.stoppedMs >= stopMs)
             return turn.session.wire.close();
           if (this.#now() - turn.sinceMs > turnMs) this.#bind(turn, tooLong(turnMs));
-          const refused = this.#refusal;
-          if (refused !== null && isFinal(refused)) this.#bind(turn, refusedBy(refused));
+          const refusal = this.#refusal;
+          if (refusal !== null && isFinal(refusal)) this.#bind(turn, refusedBy(refusal));
           if (this.#requests.first !== null || this.conversation.isToolOpen) return;
           this.#checkSilence(turn);
         }),

@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema";
 import type { ItemError } from "../../../src/domain/conversation/conversation.ts";
 import type { RuntimeOffers } from "../../../src/domain/conversation/steering.ts";
 import { modelsInWords } from "../../../src/domain/sandbox/model.ts";
-import { commandIn, commandsOf } from "../commands.ts";
+import { commandIn, toCommands } from "../commands.ts";
 
 const optional = Schema.optionalKey;
 const Text = optional(Schema.NullOr(Schema.String));
@@ -50,14 +50,14 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
 
 /** One thing that can be chosen. */
 interface Choice {
-  /** Null: it is not known. */
+  /** Null if it is not known. */
   readonly current: string | null;
   readonly entries: readonly { readonly id: string; readonly name: string; readonly about: string | null }[];
   /** The call that chooses. */
   readonly call: (sessionId: string, value: string) => { readonly method: string; readonly params: object };
 }
 
-/** A model, an agent and an effort. Null: the present one stays. */
+/** A model, an agent and an effort. If null, the present one stays. */
 export interface Wanted {
   readonly model: string | null;
   readonly agent: string | null;
@@ -70,9 +70,9 @@ export class AcpChoices {
 
   /** @param answer the agent's answer to the call that began the session */
   constructor(answer: unknown) {
-    const decoded = decodeOffered(answer);
-    if (decoded._tag === "None") return;
-    const { configOptions, modes, models } = decoded.value;
+    const offer = decodeOffered(answer);
+    if (offer._tag === "None") return;
+    const { configOptions, modes, models } = offer.value;
     if (modes)
       this.#choices.set("mode", {
         current: modes.currentModeId,
@@ -97,12 +97,12 @@ export class AcpChoices {
   }
 
   /** The agent tells its options again. Which efforts there are depends on its model. */
-  options(told: readonly unknown[]): void {
+  options(list: readonly unknown[]): void {
     this.#choices.delete("effort");
-    for (const one of told) {
-      const decoded = decodeConfigOption(one);
-      if (decoded._tag === "None") continue;
-      const { id: configId, category, currentValue: current, options } = decoded.value;
+    for (const one of list) {
+      const option = decodeConfigOption(one);
+      if (option._tag === "None") continue;
+      const { id: configId, category, currentValue: current, options } = option.value;
       const kind = KINDS.get(category ?? configId);
       if (kind === undefined) continue;
       this.#choices.set(kind, {
@@ -123,8 +123,8 @@ export class AcpChoices {
   }
 
   /** The agent tells its commands. */
-  commands(told: Parameters<typeof commandsOf>[0]): void {
-    this.#commands = commandsOf(told);
+  commands(list: Parameters<typeof toCommands>[0]): void {
+    this.#commands = toCommands(list);
   }
 
   /** Whether the agent reads this text as one of its commands, if nothing stands before it. */
@@ -152,12 +152,12 @@ export class AcpChoices {
     return ids.toSorted((one, other) => Number(other === current) - Number(one === current));
   }
 
-  /** The present mode. Null: the agent does not say. */
+  /** The present mode. Null if the agent does not say. */
   get mode(): string | null {
     return this.#choices.get("mode")?.current ?? null;
   }
 
-  /** `provider/model`. Null: the agent does not say. */
+  /** `provider/model`. Null if the agent does not say. */
   get model(): string | null {
     return this.#choices.get("model")?.current ?? null;
   }
@@ -167,7 +167,7 @@ export class AcpChoices {
     return this.#choices.get("effort")?.entries.map(({ id }) => id) ?? [];
   }
 
-  /** The present effort. Null: the agent does not say. */
+  /** The present effort. Null if the agent does not say. */
   get effort(): string | null {
     return this.#choices.get("effort")?.current ?? null;
   }
@@ -176,7 +176,7 @@ export class AcpChoices {
     return this.#choices.get(kind)?.entries.some((entry) => entry.id === id) ?? false;
   }
 
-  /** Why the agent cannot take this model or agent. Null: it can. */
+  /** Why the agent cannot take this model or agent. Null if it can. */
   fault({ model, agent }: Pick<Wanted, "model" | "agent">): ItemError | null {
     if (agent !== null && !this.has("mode", agent)) {
       const names = this.#choices.get("mode")?.entries.map(({ id }) => id) ?? [];
@@ -202,18 +202,18 @@ export class AcpChoices {
     };
   }
 
-  /** The call that leads from the present choice to the wanted one. Null: none is needed, or possible. */
+  /** The call that leads from the present choice to the wanted one. Null if none is needed, or possible. */
   call(sessionId: string, kind: Kind, value: string | null) {
     const choice = this.#choices.get(kind);
     if (choice === undefined || value === null || (kind !== "model" && choice.current === value)) return null;
     return choice.call(sessionId, value);
   }
 
-  /** @param used the model of the next message. Null: the agent's present one */
-  offers(used: string | null): RuntimeOffers {
+  /** @param chosenModel the model of the next message. Null means the agent's present one */
+  offers(chosenModel: string | null): RuntimeOffers {
     const models = this.#choices.get("model")?.entries ?? [];
     const agents = this.#choices.get("mode")?.entries ?? [];
-    const model = used ?? this.model;
+    const model = chosenModel ?? this.model;
     const { efforts, effort } = this;
     return {
       // It tells those of its present model alone.

@@ -38,7 +38,7 @@ export interface Sent {
   /** Our id. */
   readonly messageId: string;
   readonly content: readonly ContentPart[];
-  /** The model that answers it. Null: not known. */
+  /** The model that answers it. Null if not known. */
   readonly model: string | null;
   /** The agent gets it again: people see it once, and its turn goes on. */
   readonly isAgain?: boolean;
@@ -46,7 +46,7 @@ export interface Sent {
 
 interface Text {
   readonly draft: ItemDraft;
-  /** The agent's id of the message. Null: it gives none. */
+  /** The agent's id of the message. Null if it gives none. */
   readonly key: string | null;
   text: string;
   /** How many characters were left out behind it. */
@@ -59,10 +59,10 @@ interface Tool {
 }
 
 interface Turn {
-  /** The id of the message that began it. Null: the agent tells something outside of any turn. */
+  /** The id of the message that began it. Null if the agent tells something outside of any turn. */
   readonly id: string | null;
   readonly model: string | null;
-  /** Open texts (R2), by the agent's id of the call whose sub-agent says it. Null: the agent itself does. */
+  /** Open texts (R2), by the agent's id of the call whose sub-agent says it. Null if the agent itself does. */
   readonly texts: Map<string | null, Text>;
   /** Open calls, by the agent's ids. */
   readonly tools: Map<string, Tool>;
@@ -71,7 +71,7 @@ interface Turn {
   /** The ids of the items of all calls, by the agent's ids. */
   readonly ids: Map<string, string>;
   plan: string | null;
-  /** The file that the agent wrote last. Null: it wrote none. */
+  /** The file that the agent wrote last. Null if it wrote none. */
   written: { readonly path: string; readonly text: string } | null;
   /** The newest item of the agent. */
   last: ItemDraft | null;
@@ -120,7 +120,7 @@ export class AcpConversation {
   #begun: string | null = null;
   readonly #requests = new Map<string, ItemDraft>();
 
-  /** The title of a request with which a plan's file is named, up to the file (PlanMode.asks). Null: none. */
+  /** The title of a request with which a plan's file is named, up to the file (PlanMode.asks). */
   readonly #planTitle: string | null;
 
   constructor(workspace: string, planTitle: string | null = null) {
@@ -200,7 +200,7 @@ export class AcpConversation {
       this.#tool({ ...call, status: "pending", sessionUpdate: "tool_call_update" }, true);
   }
 
-  /** The plan that the agent asks to carry out. Null: it asks for something else. */
+  /** The plan that the agent asks to carry out. Null if it asks for something else. */
   proposed(request: RequestPermissionRequest): ProposedPlan | null {
     const title = request.toolCall.title ?? "";
     if (this.#planTitle === null || !title.startsWith(this.#planTitle)) return proposedPlan(request, null);
@@ -248,7 +248,7 @@ export class AcpConversation {
   }
 
   /** R3. */
-  end(end: ItemEnd, spent: Spent): void {
+  end(end: ItemEnd, usage: Spent): void {
     const turn = this.#turn;
     const hadText = turn.texts.has(null);
     this.#endText(null, end);
@@ -261,17 +261,17 @@ export class AcpConversation {
     }
     turn.tools.clear();
     const isTold = end.error === null || hadText;
-    if (!isTold || (spent.usage !== null && turn.last === null))
+    if (!isTold || (usage.usage !== null && turn.last === null))
       this.#report({ ...this.#frame("message", this.#nextId()), ...end, completed_at: this.#now() });
-    const isSpent = spent.usage !== null || spent.context !== undefined;
-    if (isSpent && turn.last !== null) this.#report({ ...turn.last, ...spent });
+    const isSpent = usage.usage !== null || usage.context !== undefined;
+    if (isSpent && turn.last !== null) this.#report({ ...turn.last, ...usage });
     // Late tellings about this turn's calls are still known as such (R4).
     this.#turn = { ...newTurn(null, turn.model), over: turn.over, ids: turn.ids };
   }
 
   /** The agent has ended what it was asked, and its turn goes on with another text. */
-  goOn(end: ItemEnd, spent: Spent): void {
-    this.end(end, spent);
+  goOn(end: ItemEnd, usage: Spent): void {
+    this.end(end, usage);
     this.#turn = { ...this.#turn, id: this.#begun };
   }
 
@@ -286,7 +286,7 @@ export class AcpConversation {
     return `${this.#prefix}_${String(this.#count).padStart(8, "0")}`;
   }
 
-  /** The item of a call. Null: this turn has no such call. */
+  /** The item of a call. Null if this turn has no such call. */
   #itemOf(call: string | null): string | null {
     return call === null ? null : (this.#turn.ids.get(call) ?? null);
   }
@@ -315,27 +315,27 @@ export class AcpConversation {
     update: { readonly content: ContentBlock; readonly messageId?: string | null; readonly _meta?: unknown },
   ): void {
     const { content, messageId } = update;
-    const added = textOf(content);
-    if (added === "") return;
+    const chunkText = blockText(content);
+    if (chunkText === "") return;
     const key = messageId ?? null;
     const parent = parentCall(update);
     const open = this.#turn.texts.get(parent);
     if (open === undefined || open.draft.kind !== kind || open.key !== key) {
       this.#endText(parent, COMPLETED);
-      const text = cutText(added, TEXT_KEPT_MAX);
+      const text = cutText(chunkText, TEXT_KEPT_MAX);
       const draft = {
         ...this.#frame(kind, this.#nextId()),
         parent_id: this.#itemOf(parent),
         status: "running" as const,
         content: [{ type: "text" as const, text }],
       };
-      this.#turn.texts.set(parent, { draft, key, text, dropped: added.length - text.length });
+      this.#turn.texts.set(parent, { draft, key, text, dropped: chunkText.length - text.length });
       this.#report(draft);
     } else {
       // After a cut nothing follows, however short.
       const room = open.dropped > 0 ? 0 : TEXT_KEPT_MAX - open.text.length;
-      const text = cutText(added, room);
-      open.dropped += added.length - text.length;
+      const text = cutText(chunkText, room);
+      open.dropped += chunkText.length - text.length;
       if (text === "") return;
       this.#observer.grown({ native_id: open.draft.native_id, offset: open.text.length, text });
       open.text += text;
@@ -356,23 +356,23 @@ export class AcpConversation {
   }
 
   #tool(
-    told: Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>,
+    update: Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>,
     isNew: boolean,
   ): void {
     const turn = this.#turn;
-    const { toolCallId: id } = told;
-    const known = turn.tools.get(id);
+    const { toolCallId: id } = update;
+    const tool = turn.tools.get(id);
     // R4.
-    if (known === undefined && (turn.id === null || (!isNew && turn.over.has(id)))) return;
-    const parent = parentCall(told);
-    if (known === undefined) this.#endText(parent, COMPLETED);
-    const draft = known?.draft ?? {
+    if (tool === undefined && (turn.id === null || (!isNew && turn.over.has(id)))) return;
+    const parent = parentCall(update);
+    if (tool === undefined) this.#endText(parent, COMPLETED);
+    const draft = tool?.draft ?? {
       ...this.#frame("tool", this.#nextId()),
       parent_id: this.#itemOf(parent),
       status: "pending" as const,
     };
     turn.ids.set(id, draft.native_id);
-    const call = mergeCall(known?.call ?? null, told);
+    const call = mergeCall(tool?.call ?? null, update);
     const item = this.#toolItem(draft, call);
     if (isClosed(item.status)) {
       turn.tools.delete(id);
@@ -402,7 +402,7 @@ export class AcpConversation {
   }
 }
 
-const textOf = (content: ContentBlock): string => {
+const blockText = (content: ContentBlock): string => {
   if (content.type === "text" && "text" in content && typeof content.text === "string") return content.text;
   if (content.type === "resource_link" && "uri" in content) return String(content.uri);
   return "";

@@ -3,7 +3,7 @@
 /** Unchanged lines around a change. */
 const CONTEXT = 3;
 
-const linesOf = (text: string): readonly string[] => {
+const splitLines = (text: string): readonly string[] => {
   if (text === "") return [];
   return (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n");
 };
@@ -17,8 +17,8 @@ const range = (start: number, count: number): string => `${count === 0 ? start :
  * @param before null: the file is new
  */
 export const makePatch = (path: string, before: string | null, after: string): string => {
-  const from = linesOf(before ?? "");
-  const to = linesOf(after);
+  const from = splitLines(before ?? "");
+  const to = splitLines(after);
   const shorter = Math.min(from.length, to.length);
   let head = 0;
   while (head < shorter && from[head] === to[head]) head += 1;

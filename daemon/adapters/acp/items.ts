@@ -33,7 +33,7 @@ export interface HeldCall {
   readonly paths: readonly string[];
   /** The output of its command, if the agent tells it apart. */
   readonly terminal: string;
-  /** Of its command. Null: the agent does not tell it. */
+  /** Of its command. Null if the agent does not tell it. */
   readonly exitCode: number | null;
 }
 
@@ -51,10 +51,10 @@ const decodeTerminal = Schema.decodeUnknownOption(TerminalMeta);
 const ChildMeta = Schema.Struct({ claudeCode: Schema.Struct({ parentToolUseId: Schema.String }) });
 const decodeChild = Schema.decodeUnknownOption(ChildMeta);
 
-/** The agent's id of the call whose sub-agent tells this. Null: the agent itself does, or it does not say. */
+/** The agent's id of the call whose sub-agent tells this. Null if the agent itself does, or it does not say. */
 export const parentCall = ({ _meta: meta }: { readonly _meta?: unknown }): string | null => {
-  const decoded = decodeChild(meta);
-  return decoded._tag === "Some" ? decoded.value.claudeCode.parentToolUseId : null;
+  const child = decodeChild(meta);
+  return child._tag === "Some" ? child.value.claudeCode.parentToolUseId : null;
 };
 
 /** Whether the agent itself says something to people. */
@@ -69,33 +69,33 @@ const Ended = Schema.Struct({ metadata: Schema.Struct({ exit: Schema.Finite }) }
 const decodeEnded = Schema.decodeUnknownOption(Ended);
 
 const mergeTerminal = (
-  known: Pick<HeldCall, "terminal" | "exitCode"> | null,
+  former: Pick<HeldCall, "terminal" | "exitCode"> | null,
   { _meta: meta, rawOutput }: ToolCallUpdate,
 ): Pick<HeldCall, "terminal" | "exitCode"> => {
-  const ended = decodeEnded(rawOutput);
-  const { terminal = "", exitCode: before = null } = known ?? {};
-  const exitCode = ended._tag === "Some" ? ended.value.metadata.exit : before;
-  const decoded = decodeTerminal(meta);
-  if (decoded._tag === "None") return { terminal, exitCode };
-  const { terminal_output: all, terminal_output_delta: more, terminal_exit: end } = decoded.value;
-  const kept = all?.data ?? terminal + (more?.data ?? "");
+  const exitMeta = decodeEnded(rawOutput);
+  const { terminal = "", exitCode: before = null } = former ?? {};
+  const exitCode = exitMeta._tag === "Some" ? exitMeta.value.metadata.exit : before;
+  const terminalMeta = decodeTerminal(meta);
+  if (terminalMeta._tag === "None") return { terminal, exitCode };
+  const { terminal_output: all, terminal_output_delta: more, terminal_exit: end } = terminalMeta.value;
+  const output = all?.data ?? terminal + (more?.data ?? "");
   // One character more than is shown, so that a cut is seen.
-  return { terminal: kept.slice(0, OUTPUT_KEPT_MAX + 1), exitCode: end?.exit_code ?? exitCode };
+  return { terminal: output.slice(0, OUTPUT_KEPT_MAX + 1), exitCode: end?.exit_code ?? exitCode };
 };
 
 /** A later report replaces what it names, and leaves the rest. */
-export const mergeCall = (known: HeldCall | null, told: ToolCallUpdate): HeldCall => {
-  const title = told.title ?? known?.title ?? "tool";
+export const mergeCall = (former: HeldCall | null, update: ToolCallUpdate): HeldCall => {
+  const title = update.title ?? former?.title ?? "tool";
   return {
-    name: known?.name ?? title,
+    name: former?.name ?? title,
     title,
-    kind: told.kind ?? known?.kind ?? "other",
-    status: told.status ?? known?.status ?? "pending",
-    input: told.rawInput ?? known?.input ?? {},
-    content: told.content ?? known?.content ?? [],
-    result: told.rawOutput ?? known?.result ?? null,
-    paths: told.locations?.map(({ path }) => path) ?? known?.paths ?? [],
-    ...mergeTerminal(known, told),
+    kind: update.kind ?? former?.kind ?? "other",
+    status: update.status ?? former?.status ?? "pending",
+    input: update.rawInput ?? former?.input ?? {},
+    content: update.content ?? former?.content ?? [],
+    result: update.rawOutput ?? former?.result ?? null,
+    paths: update.locations?.map(({ path }) => path) ?? former?.paths ?? [],
+    ...mergeTerminal(former, update),
   };
 };
 
@@ -120,9 +120,9 @@ export const toolCallItem = (
   call: HeldCall,
   { workspace, isStopping, nowMs }: Surroundings,
 ): ItemDraft => {
-  const told = STATUS[call.status] ?? "pending";
-  const status = told === "failed" && isStopping ? "interrupted" : told;
-  const output = outputOf(call);
+  const reportedStatus = STATUS[call.status] ?? "pending";
+  const status = reportedStatus === "failed" && isStopping ? "interrupted" : reportedStatus;
+  const output = callOutput(call);
   return {
     ...draft,
     status,
@@ -134,14 +134,14 @@ export const toolCallItem = (
       input: call.input,
       output: cutText(output, OUTPUT_KEPT_MAX),
       truncated: output.length > OUTPUT_KEPT_MAX,
-      changes: told === "completed" ? changesOf(call, workspace) : [],
+      changes: reportedStatus === "completed" ? callChanges(call, workspace) : [],
       ...(call.exitCode !== null && { exit_code: call.exitCode }),
     },
     completed_at: isClosed(status) ? nowMs : null,
   };
 };
 
-const outputOf = ({ content, result, terminal }: HeldCall): string => {
+const callOutput = ({ content, result, terminal }: HeldCall): string => {
   const texts = content.flatMap((part) =>
     part.type === "content" && "content" in part && part.content.type === "text" && "text" in part.content
       ? [String(part.content.text)]
@@ -160,7 +160,7 @@ const CHANGING: Readonly<Record<string, FileChange["operation"]>> = {
   move: "move",
 };
 
-const changesOf = ({ content, kind, paths }: HeldCall, workspace: string): readonly FileChange[] => {
+const callChanges = ({ content, kind, paths }: HeldCall, workspace: string): readonly FileChange[] => {
   const diffs = content.flatMap((part): readonly FileChange[] => {
     if (part.type !== "diff" || !("newText" in part)) return [];
     const path = below(workspace, part.path);
@@ -187,7 +187,7 @@ export const planEntries = (entries: readonly ToldEntry[]): readonly PlanEntry[]
 /** What an agent asks for, and what the answer `always` to it allows. */
 export interface Asking {
   readonly request: AgentRequest;
-  /** Equal for requests that show the same as `always`. Null: a plan, which is never allowed without a question. */
+  /** Equal for requests that show the same as `always`. Null means a plan, which is never allowed without a question. */
   readonly rule: string | null;
 }
 
@@ -195,31 +195,31 @@ const Planned = Schema.Struct({ plan: Schema.String });
 const decodePlanned = Schema.decodeUnknownOption(Planned);
 
 /**
- * The plan of a request to leave the mode that plans. Its options are the ways to go on. Null: it asks for something else.
+ * The plan of a request to leave the mode that plans. Its options are the ways to go on. Null if it asks for something else.
  *
- * @param written the plan of a runtime that writes it into a file. Null: the request is another one
+ * @param planText the plan of a runtime that writes it into a file. Null if the request is another one
  */
 export const proposedPlan = (
   { toolCall, options }: RequestPermissionRequest,
-  written: string | null,
+  planText: string | null,
 ): ProposedPlan | null => {
-  if (toolCall.kind !== "switch_mode" && written === null) return null;
-  const planned = decodePlanned(toolCall.rawInput);
-  const told = () => outputOf(mergeCall(null, toolCall));
-  const text = written ?? (planned._tag === "Some" ? planned.value.plan : told());
+  if (toolCall.kind !== "switch_mode" && planText === null) return null;
+  const planInput = decodePlanned(toolCall.rawInput);
+  const callText = () => callOutput(mergeCall(null, toolCall));
+  const text = planText ?? (planInput._tag === "Some" ? planInput.value.plan : callText());
   const ways = ["allow_once", "allow_always"].flatMap((kind) => options.filter((one) => one.kind === kind));
   if (text === "" || ways.length === 0) return null;
   return { text, modes: ways.map(({ optionId: id, name }) => ({ id, name })), in_turn: true };
 };
 
-/** @param known the call, as the agent has told it before. Null: it has not. */
+/** @param former the call, as the agent has told it before. Null if it has not. */
 export const readRequest = (
   { toolCall }: Pick<RequestPermissionRequest, "toolCall">,
-  known: HeldCall | null,
+  former: HeldCall | null,
   workspace: string,
 ): Asking => {
-  const what = known?.name ?? toolCall.kind ?? "permission";
-  const call = mergeCall(known, toolCall);
+  const what = former?.name ?? toolCall.kind ?? "permission";
+  const call = mergeCall(former, toolCall);
   const paths = (toolCall.locations ?? []).map(({ path }) => below(workspace, path));
   const { title } = toolCall;
   const command = call.kind === "execute" ? commandIn(call.input) : null;
@@ -235,7 +235,7 @@ export const readRequest = (
       patterns: [...new Set([...(title && title !== what ? [title] : []), ...paths])],
       ...(command !== null && { command }),
       always,
-      ...(call.content.some(({ type }) => type === "diff") && { changes: changesOf(call, workspace) }),
+      ...(call.content.some(({ type }) => type === "diff") && { changes: callChanges(call, workspace) }),
       questions: [],
     },
     rule: JSON.stringify([call.kind, ...always]),
@@ -245,11 +245,11 @@ export const readRequest = (
 const Command = Schema.Struct({ command: Schema.Union([Schema.String, Schema.Array(Schema.String)]) });
 const decodeCommand = Schema.decodeUnknownOption(Command);
 
-/** The command of a call. Null: the agent does not tell it. */
+/** The command of a call. Null if the agent does not tell it. */
 const commandIn = (input: unknown): string | null => {
-  const decoded = decodeCommand(input);
-  if (decoded._tag === "None") return null;
-  const { command } = decoded.value;
+  const commandInput = decodeCommand(input);
+  if (commandInput._tag === "None") return null;
+  const { command } = commandInput.value;
   return typeof command === "string" ? command : command.join(" ");
 };
 

@@ -22,10 +22,10 @@ export const promptBlocks = (
 ): Effect.Effect<readonly ContentBlock[]> =>
   Effect.map(fileParts(files), (parts) => [
     ...texts.filter((text) => text !== "").map((text) => ({ type: "text" as const, text })),
-    ...parts.flatMap((part) => blockOf(part, takes)),
+    ...parts.flatMap((part) => toBlock(part, takes)),
   ]);
 
-const blockOf = (
+const toBlock = (
   part: PromptPart,
   takes: NonNullable<Capabilities["promptCapabilities"]>,
 ): readonly ContentBlock[] => {

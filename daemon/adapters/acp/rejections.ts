@@ -31,7 +31,7 @@ export class Rejections {
     this.#untold = this.#untold.filter(({ isOurs }) => !isOurs);
   }
 
-  /** The words that the agent has not heard. Null: it has heard all. */
+  /** The words that the agent has not heard. Null if it has heard all. */
   get text(): string | null {
     const lines = this.#untold.map(
       ({ what, words }) => `The permission for “${cutText(what, WHAT_MAX)}” was rejected: ${words}`,

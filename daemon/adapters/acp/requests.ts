@@ -17,11 +17,11 @@ const RULES_MAX = 1000;
 
 interface Asked {
   readonly options: readonly PermissionOption[];
-  /** What `always` would allow. Null: it is a plan. */
+  /** What `always` would allow. Null if it is a plan. */
   readonly rule: string | null;
   /** The command or the title. */
   readonly what: string;
-  /** Gives the agent its answer. Null: cancelled. */
+  /** Gives the agent its answer. Null if cancelled. */
   readonly choose: (optionId: string | null) => void;
 }
 
@@ -39,10 +39,10 @@ export class AcpRequests {
   /** Q2. */
   readonly #allowed = new BoundedMap<string, true>(RULES_MAX);
 
-  /** @param changed called when a request begins or ends */
-  constructor(conversation: AcpConversation, changed: () => void) {
+  /** @param onChange called when a request begins or ends */
+  constructor(conversation: AcpConversation, onChange: () => void) {
     this.#conversation = conversation;
-    this.#changed = changed;
+    this.#changed = onChange;
   }
 
   /** The oldest request that waits for an answer. */
@@ -51,38 +51,38 @@ export class AcpRequests {
     return id;
   }
 
-  /** The chosen option's id. Null: cancelled. */
-  ask(request: RequestPermissionRequest, cancelled: AbortSignal): Promise<string | null> {
+  /** The chosen option's id. Null if cancelled. */
+  ask(request: RequestPermissionRequest, cancellation: AbortSignal): Promise<string | null> {
     const { id, rule, what } = this.#conversation.ask(request);
     const { promise, resolve } = Promise.withResolvers<string | null>();
     this.#asked.set(id, { options: request.options, rule, what, choose: resolve });
-    cancelled.addEventListener("abort", () => this.#cancel(id), { once: true });
+    cancellation.addEventListener("abort", () => this.#cancel(id), { once: true });
     const { options } = request;
-    const allowed =
+    const option =
       rule !== null && this.#allowed.has(rule)
         ? (optionFor(options, "once") ?? optionFor(options, "always"))
         : null;
-    if (allowed === null) {
+    if (option === null) {
       this.#conversation.show(id);
       this.#changed();
-    } else this.#settle(id, { optionId: allowed.optionId, status: "completed", answer: ALLOWED_BEFORE });
+    } else this.#settle(id, { optionId: option.optionId, status: "completed", answer: ALLOWED_BEFORE });
     return promise;
   }
 
   /** False: the request is closed, or takes no such answer. */
   answer(id: string, answer: RequestAnswer): boolean {
-    const asked = this.#asked.get(id);
-    if (asked === undefined || "answers" in answer) return false;
-    if ("approve" in answer) return this.#approve(id, asked, answer.mode);
+    const request = this.#asked.get(id);
+    if (request === undefined || "answers" in answer) return false;
+    if ("approve" in answer) return this.#approve(id, request, answer.mode);
     const choice = "choice" in answer ? answer.choice : "reject";
-    const option = optionFor(asked.options, choice);
+    const option = optionFor(request.options, choice);
     if (option === null && choice !== "reject") return false;
-    if (asked.rule === null && "choice" in answer) return false;
-    if (choice === "always" && asked.rule !== null) this.#allowed.set(asked.rule, true);
-    const rejection = asked.rule === null ? null : rejectionIn(answer);
-    if (rejection !== null) this.rejections.add({ what: asked.what, ...rejection });
+    if (request.rule === null && "choice" in answer) return false;
+    if (choice === "always" && request.rule !== null) this.#allowed.set(request.rule, true);
+    const rejection = request.rule === null ? null : rejectionIn(answer);
+    if (rejection !== null) this.rejections.add({ what: request.what, ...rejection });
     const optionId = option?.optionId ?? null;
-    this.#settle(id, { optionId, status: "completed", answer: asked.rule === null ? "" : choice });
+    this.#settle(id, { optionId, status: "completed", answer: request.rule === null ? "" : choice });
     return true;
   }
 
@@ -110,16 +110,16 @@ export class AcpRequests {
 
   /** Q1. */
   #settle(id: string, { optionId, status, answer }: Settlement): void {
-    const asked = this.#asked.get(id);
-    if (asked === undefined) return;
+    const request = this.#asked.get(id);
+    if (request === undefined) return;
     this.#asked.delete(id);
     this.#conversation.settle(id, status, answer);
     this.#changed();
-    asked.choose(optionId);
+    request.choose(optionId);
   }
 }
 
-/** The words of an answer that rejects a permission. Null: it has none. */
+/** The words of an answer that rejects a permission. */
 const rejectionIn = (answer: RequestAnswer): { readonly words: string; readonly isOurs: boolean } | null => {
   if ("declined" in answer)
     return answer.declined === "message" ? null : { words: NOT_ALLOWED[answer.declined], isOurs: true };
@@ -130,8 +130,8 @@ const rejectionIn = (answer: RequestAnswer): { readonly words: string; readonly 
 const ALLOWED_BEFORE =
   "Allowed without a question, because “Always allow” was answered to the same request before.";
 
-/** The option that permits a request without a person's answer. Null: the request has only others. */
-export const allowed = (options: readonly PermissionOption[]): string | null =>
+/** The option that permits a request without a person's answer. Null if the request has only others. */
+export const permittingOption = (options: readonly PermissionOption[]): string | null =>
   (optionFor(options, "once") ?? optionFor(options, "always"))?.optionId ?? null;
 
 const KINDS: Readonly<Record<"once" | "always" | "reject", readonly string[]>> = {
@@ -141,7 +141,7 @@ const KINDS: Readonly<Record<"once" | "always" | "reject", readonly string[]>> =
   reject: ["reject_once", "reject_always"],
 };
 
-/** The agent's option for this choice. Null: it has none. */
+/** The agent's option for this choice. */
 const optionFor = (
   options: readonly PermissionOption[],
   choice: keyof typeof KINDS,

@@ -15,7 +15,7 @@ import type { Refused } from "../../agent/gateway-calls.ts";
 import { type Tokens, usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import { ANSWER_CUT_OFF } from "../adapter.ts";
 import { turnError } from "../turn-errors.ts";
-import { counted } from "../../../src/domain/counted.ts";
+import { quantity } from "../../../src/domain/counted.ts";
 
 /** Counts the calls of the model in one turn. */
 export class ModelCalls {
@@ -78,44 +78,48 @@ const decodeAnswer = Schema.decodeUnknownOption(Answer);
 const COMPLETED: TurnEnd = { state: "completed", error: null };
 export const INTERRUPTED: TurnEnd = { state: "interrupted", error: null };
 
-const failed = (code: string, message: string): TurnEnd => ({ state: "failed", error: { code, message } });
+const failedEnd = (code: string, message: string): TurnEnd => ({ state: "failed", error: { code, message } });
 
 const ENDS: Readonly<Record<string, TurnEnd>> = {
   end_turn: COMPLETED,
   cancelled: INTERRUPTED,
   max_tokens: { state: "failed", error: ANSWER_CUT_OFF },
-  max_turn_requests: failed(
+  max_turn_requests: failedEnd(
     "too_many_model_calls",
     "The agent ended the turn because it called its model too often. Give it smaller tasks.",
   ),
-  refusal: failed("model_refused", "The agent refused to go on with the conversation."),
+  refusal: failedEnd("model_refused", "The agent refused to go on with the conversation."),
 };
 
 const decodeReason = Schema.decodeUnknownOption(Schema.Struct({ stopReason: Schema.String }));
 
 /** The end that the agent's answer to a prompt tells. An answer in another form is no success. */
 const turnEnd = (answer: unknown): TurnEnd => {
-  const decoded = decodeReason(answer);
-  const reason = decoded._tag === "Some" ? decoded.value.stopReason : null;
+  const stop = decodeReason(answer);
+  const reason = stop._tag === "Some" ? stop.value.stopReason : null;
   if (reason !== null && Object.hasOwn(ENDS, reason)) return ENDS[reason] ?? COMPLETED;
-  const stated = reason === null ? "no reason" : `the unknown reason ${JSON.stringify(reason.slice(0, 100))}`;
-  return failed("turn_failed", `The agent ended the turn with ${stated}. What it wrote may be incomplete.`);
+  const reasonText =
+    reason === null ? "no reason" : `the unknown reason ${JSON.stringify(reason.slice(0, 100))}`;
+  return failedEnd(
+    "turn_failed",
+    `The agent ended the turn with ${reasonText}. What it wrote may be incomplete.`,
+  );
 };
 
 /**
  * The end of a turn that the agent calls complete. Some agents tell the provider's refusal as a text of theirs, and name no usage if no
  * call of the turn was answered.
  *
- * @param refused the provider's last answer, if it was seen and no success
- * @param said the agent's last text
+ * @param refusal the provider's last answer, if it was seen and no success
+ * @param words the agent's last text
  */
-export const endOfAnswer = (answer: unknown, refused: Refused | null, said: string): TurnEnd => {
+export const endOfAnswer = (answer: unknown, refusal: Refused | null, words: string): TurnEnd => {
   const end = turnEnd(answer);
-  const decoded = decodeAnswer(answer);
-  const isUntold = decoded._tag === "None" || (decoded.value.usage ?? null) === null;
-  const isTold = refused !== null && refused.words !== "" && said.includes(refused.words);
-  return end.state === "completed" && refused !== null && (isUntold || isTold)
-    ? { state: "failed", error: refusedBy(refused) }
+  const answerUsage = decodeAnswer(answer);
+  const isUntold = answerUsage._tag === "None" || (answerUsage.value.usage ?? null) === null;
+  const isTold = refusal !== null && refusal.words !== "" && words.includes(refusal.words);
+  return end.state === "completed" && refusal !== null && (isUntold || isTold)
+    ? { state: "failed", error: refusedBy(refusal) }
     : end;
 };
 
@@ -128,19 +132,19 @@ const PREFIX = /^Internal error: /;
 /**
  * The end of a turn whose prompt the agent answered with an error.
  *
- * @param refused the provider's last answer, if it was seen and no success
+ * @param refusal the provider's last answer, if it was seen and no success
  */
 export const endOfRefusal = (
   { code, message, name }: { readonly code: number; readonly message: string; readonly name: string | null },
-  refused: Pick<Refused, "status" | "again"> | null,
+  refusal: Pick<Refused, "status" | "again"> | null,
 ): TurnEnd => {
   const words = message.replace(PREFIX, "");
   // gemini's code is the status, and 500 where it does not know that. Then the words say more.
-  const status = refused?.status ?? (code >= 400 && code <= 499 ? code : null);
+  const status = refusal?.status ?? (code >= 400 && code <= 499 ? code : null);
   const error = { message: words, ...(status !== null && { statusCode: status }) };
-  const unnamed = code >= 500 && code <= 599 ? "APIError" : "AgentError";
-  const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : unnamed);
-  return { state: "failed", error: turnError({ name: ownName, data: error }, refused?.again) };
+  const fallbackName = code >= 500 && code <= 599 ? "APIError" : "AgentError";
+  const ownName = name ?? (code === AUTH_REQUIRED ? "ProviderAuthError" : fallbackName);
+  return { state: "failed", error: turnError({ name: ownName, data: error }, refusal?.again) };
 };
 
 /** The end of a turn whose calls the model's gateway refuses. */
@@ -156,10 +160,10 @@ const FINAL: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether another try cannot help, although the agent may go on with that for minutes. */
-export const isFinal = (refused: Refused): boolean => refused.times > 1 && FINAL.has(refusedBy(refused).code);
+export const isFinal = (refusal: Refused): boolean => refusal.times > 1 && FINAL.has(refusedBy(refusal).code);
 
 /**
- * The turn's usage, as the agent tells it. Null: it is unknown. Some agents do not tell that of a stopped turn.
+ * The turn's usage, as the agent tells it. Null if it is unknown. Some agents do not tell that of a stopped turn.
  *
  * @param costUsd by how much the session's cost has grown
  * @param passed the tokens of the turn's calls, as far as they were seen
@@ -168,19 +172,19 @@ export const turnUsage = (
   answer: unknown,
   { costUsd, passed }: { readonly costUsd: number; readonly passed: Tokens | null },
 ): Usage | null => {
-  const decoded = decodeAnswer(answer);
-  const told = decoded._tag === "Some" ? (decoded.value.usage ?? null) : null;
-  const { _meta: beyond = null } = decoded._tag === "Some" ? decoded.value : {};
+  const answerFields = decodeAnswer(answer);
+  const reportedUsage = answerFields._tag === "Some" ? (answerFields.value.usage ?? null) : null;
+  const { _meta: beyond = null } = answerFields._tag === "Some" ? answerFields.value : {};
   const quota = beyond?.quota?.token_count;
-  const cached = told?.cachedReadTokens ?? 0;
+  const cachedTokens = reportedUsage?.cachedReadTokens ?? 0;
   const usage: Usage = {
     ...NO_USAGE,
     ...quota,
     ...(passed !== null && usageIn(passed)),
-    ...(told !== null && {
-      input_tokens: told.inputTokens + cached + (told.cachedWriteTokens ?? 0),
-      output_tokens: told.outputTokens + (told.thoughtTokens ?? 0),
-      cached_tokens: cached,
+    ...(reportedUsage !== null && {
+      input_tokens: reportedUsage.inputTokens + cachedTokens + (reportedUsage.cachedWriteTokens ?? 0),
+      output_tokens: reportedUsage.outputTokens + (reportedUsage.thoughtTokens ?? 0),
+      cached_tokens: cachedTokens,
     }),
     cost_usd: costUsd,
   };
@@ -191,11 +195,11 @@ export const turnUsage = (
 export const toldNothing = (ms: number): TurnError => ({
   code: "model_unavailable",
   message:
-    `The turn was ended because the agent runtime reported nothing for ${counted(Math.round(ms / 1000), "second")}. ` +
+    `The turn was ended because the agent runtime reported nothing for ${quantity(Math.round(ms / 1000), "second")}. ` +
     "Its model may not answer. Try again later.",
 });
 
-/** The session's cost so far, US dollars. Null: not told, or in another currency. */
+/** The session's cost so far, US dollars. Null if not told, or in another currency. */
 export const costIn = ({
   cost,
 }: {

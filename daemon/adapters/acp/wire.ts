@@ -45,8 +45,11 @@ const decodeInitialized = Schema.decodeUnknownSync(Initialized);
 /** Receives what the agent sends. */
 export interface WireEvents {
   readonly update: (sessionId: string, update: SessionUpdate) => void;
-  /** @returns the id of the chosen option. Null: cancelled */
-  readonly permission: (request: RequestPermissionRequest, cancelled: AbortSignal) => Promise<string | null>;
+  /** @returns the id of the chosen option. Null if cancelled */
+  readonly permission: (
+    request: RequestPermissionRequest,
+    cancellation: AbortSignal,
+  ) => Promise<string | null>;
   /** The wire is closed. */
   readonly closed: () => void;
 }
@@ -55,7 +58,7 @@ export interface WireEvents {
 export class AgentRefusal extends Schema.TaggedError<AgentRefusal>()("AgentRefusal", {
   code: Schema.Finite,
   message: Schema.String,
-  /** The agent's own name of the error. Null: it tells none. */
+  /** The agent's own name of the error. Null if it tells none. */
   name: Schema.NullOr(Schema.String),
 }) {}
 
@@ -78,10 +81,10 @@ const decodeRefusal = Schema.decodeUnknownOption(Schema.Union([Refusal, RefusalW
 
 /** The agent's answer, if an error is one. */
 const refusalIn = (error: unknown): AgentRefusal | null => {
-  const decoded = decodeRefusal(error);
-  if (!(error instanceof Error) || decoded._tag === "None") return null;
-  const { code, message } = decoded.value;
-  const data = "data" in decoded.value ? decoded.value.data : undefined;
+  const refusal = decodeRefusal(error);
+  if (!(error instanceof Error) || refusal._tag === "None") return null;
+  const { code, message } = refusal.value;
+  const data = "data" in refusal.value ? refusal.value.data : undefined;
   return new AgentRefusal({
     code,
     message: data?.details ?? message,
@@ -205,15 +208,15 @@ export class AcpWire {
 
 /** Removes answers to calls that were not made. The package would print their ids, which come from the agent. */
 const withoutStrayAnswers = ({ readable, writable }: Stream): Stream => {
-  const called = new Set<unknown>();
-  const answered = new TransformStream<AnyMessage, AnyMessage>({
+  const calledIds = new Set<unknown>();
+  const answerFilter = new TransformStream<AnyMessage, AnyMessage>({
     transform: (message, controller) => {
-      if ("method" in message || called.delete(message.id)) controller.enqueue(message);
+      if ("method" in message || calledIds.delete(message.id)) controller.enqueue(message);
     },
   });
   const calling = new WritableStream<AnyMessage>({
     write: async (message) => {
-      if ("method" in message && "id" in message) called.add(message.id);
+      if ("method" in message && "id" in message) calledIds.add(message.id);
       const writer = writable.getWriter();
       try {
         await writer.write(message);
@@ -222,7 +225,7 @@ const withoutStrayAnswers = ({ readable, writable }: Stream): Stream => {
       }
     },
   });
-  return { readable: readable.pipeThrough(answered), writable: calling };
+  return { readable: readable.pipeThrough(answerFilter), writable: calling };
 };
 
 /** The stream's writes complete when the process's input has taken them. */

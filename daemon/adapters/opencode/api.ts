@@ -76,13 +76,13 @@ export const openSession = Effect.fnUntraced(function* (api: OpencodeApi, title:
       .flatMap((session) => Option.toArray(decodeAgentSession(session)))
       .find((session) => session.title === title),
   );
-  const found = yield* first;
-  if (found !== undefined) return found;
-  const made = yield* callJson(
+  const existing = yield* first;
+  if (existing !== undefined) return existing;
+  const session = yield* callJson(
     { url: api.url("/session"), method: "POST", body: { title }, timeoutMs: CALL_TIMEOUT_MS },
     AgentSession,
   );
-  return (yield* first) ?? made;
+  return (yield* first) ?? session;
 });
 
 /** In place of a model that is not known, because opencode requires one. No message may be sent to it. */

@@ -16,7 +16,7 @@ import { isRecord } from "../../../src/ground/record.ts";
 import { noteItem } from "../../conversation/note.ts";
 import type { ConversationObserver, ItemDraft } from "../adapter.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
-import { counted, messageItems, TOP, type Place } from "./items.ts";
+import { withPassedTokens, messageItems, TOP, type Place } from "./items.ts";
 import { toolCommand, requestItem, type Settled } from "./requests.ts";
 import {
   inOrder,
@@ -34,7 +34,7 @@ import {
   decodeAsked,
   decodeConversationEvent,
   decodeSession,
-  interrupted,
+  interruptPart,
   isOlder,
   isOpen,
   longer,
@@ -99,8 +99,8 @@ export class OpencodeConversation {
   /** How many tokens the context of each model can hold, as far as it is known. */
   #contextSizes: ReadonlyMap<string, number> = new Map();
 
-  readonly #passed: Pick<PassedCalls, "tokensOf">;
-  constructor(passed: Pick<PassedCalls, "tokensOf">) {
+  readonly #passed: Pick<PassedCalls, "messageTokens">;
+  constructor(passed: Pick<PassedCalls, "messageTokens">) {
     this.#passed = passed;
   }
 
@@ -131,10 +131,10 @@ export class OpencodeConversation {
     this.#stream.observer.item(noteItem(about, text, this.#stream.now()));
   }
 
-  /** The runtime gets a message that has this id in the service. @param written the text of a command. Null: it is none */
-  handedOver(nativeId: string, messageId: string, written: string | null): void {
+  /** The runtime gets a message that has this id in the service. @param content the text of a command. Null if it is none */
+  handedOver(nativeId: string, messageId: string, content: string | null): void {
     this.#handedOver.set(nativeId, messageId);
-    if (written !== null) this.#written.set(nativeId, written);
+    if (content !== null) this.#written.set(nativeId, content);
   }
 
   /** A new stream begins. */
@@ -142,7 +142,7 @@ export class OpencodeConversation {
     this.#stream = stream;
     this.#waiting = [];
     this.#isListed = false;
-    for (const { parts } of this.#messages.values()) for (const held of parts.values()) held.isExact = false;
+    for (const { parts } of this.#messages.values()) for (const part of parts.values()) part.isExact = false;
   }
 
   /** @param sizes how many tokens the context of each model can hold, by `provider/model` */
@@ -157,9 +157,9 @@ export class OpencodeConversation {
   }
 
   #apply(event: unknown): void {
-    const decoded = decodeConversationEvent(event);
-    if (decoded._tag === "None") return;
-    const { type, properties } = decoded.value;
+    const conversationEvent = decodeConversationEvent(event);
+    if (conversationEvent._tag === "None") return;
+    const { type, properties } = conversationEvent.value;
     if (type === "session.created" || type === "session.updated") this.#session(properties.info);
     if (properties.sessionID === undefined || !this.#isOurs(properties.sessionID)) return;
     if (type === "session.error") this.#failed(properties);
@@ -187,10 +187,10 @@ export class OpencodeConversation {
   listedMessages(messages: readonly Recorded[]): void {
     for (const { info, parts } of messages) {
       if (!this.#isOurs(info.sessionID)) continue;
-      const held = this.#hold(info);
-      for (const part of parts) this.#put(held, part, false);
-      held.isSettled ||= !isOpen(info);
-      this.#report(held);
+      const message = this.#hold(info);
+      for (const part of parts) this.#put(message, part, false);
+      message.isSettled ||= !isOpen(info);
+      this.#report(message);
     }
   }
 
@@ -218,13 +218,13 @@ export class OpencodeConversation {
   /** Ends messages that the runtime has left open. */
   end(ids: readonly string[]): void {
     for (const id of ids) {
-      const held = this.#messages.get(id);
-      if (held === undefined || !isOpen(held.info)) continue;
-      const ended = { ...held.info, time: { ...held.info.time, completed: this.#stream.now() } };
-      held.info = counted(ended, this.#passed);
-      held.isSettled = true;
-      for (const one of held.parts.values()) one.part = interrupted(one.part, this.#stream.now());
-      this.#report(held);
+      const message = this.#messages.get(id);
+      if (message === undefined || !isOpen(message.info)) continue;
+      const endedInfo = { ...message.info, time: { ...message.info.time, completed: this.#stream.now() } };
+      message.info = withPassedTokens(endedInfo, this.#passed);
+      message.isSettled = true;
+      for (const one of message.parts.values()) one.part = interruptPart(one.part, this.#stream.now());
+      this.#report(message);
     }
     this.#turn();
   }
@@ -253,44 +253,44 @@ export class OpencodeConversation {
   }
 
   #hold(info: MessageInfo): Held {
-    const known = this.#messages.get(info.id);
-    const held = known ?? { info, isSettled: false, parts: new Map<string, HeldPart>() };
-    if (isOpen(held.info) || !isOpen(info)) held.info = counted(info, this.#passed);
-    if (known !== undefined) return held;
-    this.#messages.set(info.id, held);
-    const ended =
+    const former = this.#messages.get(info.id);
+    const message = former ?? { info, isSettled: false, parts: new Map<string, HeldPart>() };
+    if (isOpen(message.info) || !isOpen(info)) message.info = withPassedTokens(info, this.#passed);
+    if (former !== undefined) return message;
+    this.#messages.set(info.id, message);
+    const oldest =
       this.#messages.size > MESSAGES_HELD &&
       inOrder(this.#messages.values()).find((one) => !isOpen(one.info));
     // One that is too old is not held at all.
-    if (ended) this.#messages.delete(ended.info.id);
+    if (oldest) this.#messages.delete(oldest.info.id);
     this.#settleSession(info.sessionID);
-    return held;
+    return message;
   }
 
   /** V3: the end of a message is certain if its session rests, or has a later message. */
   #settleSession(sessionId: string | null): void {
     if (!this.#isListed || sessionId === null) return;
     const all = inOrder(this.#messages.values()).filter(({ info }) => info.sessionID === sessionId);
-    for (const held of this.#busy.has(sessionId) ? all.slice(0, -1) : all) {
-      if (held.isSettled || isOpen(held.info)) continue;
-      held.isSettled = true;
-      this.#report(held);
+    for (const message of this.#busy.has(sessionId) ? all.slice(0, -1) : all) {
+      if (message.isSettled || isOpen(message.info)) continue;
+      message.isSettled = true;
+      this.#report(message);
     }
   }
 
   #part(part: Part | null): void {
-    const held = part === null ? undefined : this.#messages.get(part.messageID);
-    if (part === null || held === undefined) return;
-    this.#put(held, part, true);
-    this.#report(held);
+    const message = part === null ? undefined : this.#messages.get(part.messageID);
+    if (part === null || message === undefined) return;
+    this.#put(message, part, true);
+    this.#report(message);
   }
 
   #put({ info, parts }: Held, part: Part, isEvent: boolean): void {
-    const known = parts.get(part.id);
-    if (known === undefined) parts.set(part.id, { part, isExact: isEvent });
-    else if (!isOlder(part, known.part, isEvent)) {
-      known.part = part;
-      known.isExact = isEvent;
+    const former = parts.get(part.id);
+    if (former === undefined) parts.set(part.id, { part, isExact: isEvent });
+    else if (!isOlder(part, former.part, isEvent)) {
+      former.part = part;
+      former.isExact = isEvent;
     }
     this.#task(info, part);
     // The arguments of a call may be known after its request.
@@ -307,33 +307,33 @@ export class OpencodeConversation {
     if (part.type !== "tool" || typeof child !== "string") return;
     const tasks = this.#tasks.get(child) ?? [];
     if (tasks.some(({ partId }) => partId === part.id)) return;
-    const turnId = this.#placeOf(info).turnId ?? info.parentID ?? null;
+    const turnId = this.#itemPlace(info).turnId ?? info.parentID ?? null;
     this.#tasks.set(child, [...tasks, { partId: part.id, turnId }]);
   }
 
   /** A subagent may be called again: a message belongs to the last call before it. */
-  #placeOf({ sessionID, id }: Pick<MessageInfo, "sessionID" | "id">): Place {
+  #itemPlace({ sessionID, id }: Pick<MessageInfo, "sessionID" | "id">): Place {
     const tasks = this.#tasks.get(sessionID);
     const task = tasks?.findLast(({ partId }) => timeIn(partId) <= timeIn(id)) ?? tasks?.[0];
     return task === undefined ? TOP : { parentId: task.partId, turnId: task.turnId };
   }
 
   #delta({ messageID = "", partID = "", field, delta = "" }: Properties): void {
-    const held = this.#messages.get(messageID);
-    const one = held?.parts.get(partID);
-    if (held === undefined || one === undefined || field !== "text") return;
+    const message = this.#messages.get(messageID);
+    const one = message?.parts.get(partID);
+    if (message === undefined || one === undefined || field !== "text") return;
     const { text = "", time } = one.part;
     if (!one.isExact || time?.end !== undefined || delta === "") return;
     one.part = longer(one.part, delta);
-    const added = one.part.text?.slice(text.length) ?? "";
+    const newText = one.part.text?.slice(text.length) ?? "";
     // The item begins with its first text.
-    if (text === "") this.#report(held);
-    else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: added });
+    if (text === "") this.#report(message);
+    else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: newText });
   }
 
-  #report(held: Held): void {
-    const { info, isSettled } = held;
-    const recorded = heldRecord(held);
+  #report(message: Held): void {
+    const { info, isSettled } = message;
+    const record = heldRecord(message);
     const isUser = info.role === "user";
     const session = isUser
       ? inOrder(this.#messages.values()).filter((one) => one.info.sessionID === info.sessionID)
@@ -341,13 +341,13 @@ export class OpencodeConversation {
     if (isUser && !this.#handedOver.has(info.id) && isRepetition(info.id, session.map(heldRecord))) return;
     const infos = session.map((one) => one.info);
     const place = {
-      ...this.#placeOf(info),
-      summary: isUser ? summaryState(recorded, infos) : null,
+      ...this.#itemPlace(info),
+      summary: isUser ? summaryState(record, infos) : null,
       contextSize: this.#contextSizes.get(`${info.providerID}/${info.modelID}`) ?? null,
     };
     // A note stands for it: the summary that was asked for.
     const isReplaced = info.error === undefined && this.#overflowed.has(info.id);
-    for (const item of messageItems(recorded, place))
+    for (const item of messageItems(record, place))
       if (isUser || item.native_id !== info.id || (isSettled && !isReplaced))
         this.#stream.observer.item({
           ...item,
@@ -392,7 +392,7 @@ export class OpencodeConversation {
     if (type === "question.asked" || type === "permission.asked") {
       this.#ask(isRecord(event) ? event["properties"] : null);
     } else if (requestID !== undefined && /^(?:question|permission)\.(?:replied|rejected)$/.test(type)) {
-      const answer = answers?.map((chosen) => chosen.join(", ")).join("\n") ?? reply ?? "reject";
+      const answer = answers?.map((choices) => choices.join(", ")).join("\n") ?? reply ?? "reject";
       this.#settle(requestID, "completed", answer);
     } else return;
     this.#turn();
@@ -400,15 +400,15 @@ export class OpencodeConversation {
 
   /** @returns the request's id, if it belongs to this conversation */
   #ask(record: unknown): string | null {
-    const decoded = decodeAsked(record);
-    if (decoded._tag === "None" || !this.#isOurs(decoded.value.sessionID)) return null;
-    const asked = decoded.value;
-    if (!this.#asked.has(asked.id) && !this.over.has(asked.id)) {
-      const open = { asked, askedMs: this.#stream.now(), command: this.#commandOf(asked) };
-      this.#asked.set(asked.id, open);
+    const decodeResult = decodeAsked(record);
+    if (decodeResult._tag === "None" || !this.#isOurs(decodeResult.value.sessionID)) return null;
+    const question = decodeResult.value;
+    if (!this.#asked.has(question.id) && !this.over.has(question.id)) {
+      const open = { asked: question, askedMs: this.#stream.now(), command: this.#commandOf(question) };
+      this.#asked.set(question.id, open);
       this.#reportRequest(open, null);
     }
-    return asked.id;
+    return question.id;
   }
 
   #commandOf({ tool }: Asked): string | null {
@@ -422,17 +422,19 @@ export class OpencodeConversation {
     if (open === undefined) return;
     this.#asked.delete(id);
     this.over.add(id);
-    const given = status === "interrupted" ? this.given.get(id) : undefined;
-    const end = given === undefined ? { status, answer } : { status: "completed" as const, answer: given };
+    const reply = status === "interrupted" ? this.given.get(id) : undefined;
+    const end = reply === undefined ? { status, answer } : { status: "completed" as const, answer: reply };
     this.given.delete(id);
     this.#reportRequest(open, { ...end, atMs: this.#stream.now() });
   }
 
-  #reportRequest({ asked, askedMs, command }: OpenRequest, settled: Settled | null): void {
+  #reportRequest({ asked, askedMs, command }: OpenRequest, settlement: Settled | null): void {
     const message = this.#messages.get(asked.tool?.messageID ?? "")?.info;
-    const place = this.#placeOf({ sessionID: asked.sessionID, id: message?.id ?? asked.id });
+    const place = this.#itemPlace({ sessionID: asked.sessionID, id: message?.id ?? asked.id });
     const turnId = place.turnId ?? message?.parentID ?? null;
     const root = message?.path?.root ?? "";
-    this.#stream.observer.item(requestItem(asked, { ...place, turnId }, { askedMs, settled, command, root }));
+    this.#stream.observer.item(
+      requestItem(asked, { ...place, turnId }, { askedMs, settled: settlement, command, root }),
+    );
   }
 }

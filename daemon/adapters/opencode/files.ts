@@ -33,10 +33,10 @@ export type PromptPart =
 const isReadable = ({ media_type: type }: AttachedFile): boolean =>
   isImage(type) || type === "application/pdf";
 
-const lineOf = ({ path, media_type: type, bytes }: AttachedFile): string =>
+const fileLine = ({ path, media_type: type, bytes }: AttachedFile): string =>
   `- ${path} (${type}, ${bytes} bytes)`;
 
-/** Why a file is not in the message, by its size. Null: it has room. @param inline bytes of the files that are in it */
+/** Why a file is not in the message, by its size. Null if it has room. @param inline bytes of the files that are in it */
 const roomless = ({ path, bytes }: AttachedFile, inline: number): string | null => {
   if (bytes > INLINE_MAX)
     return `You cannot see ${path}: it has ${Math.ceil((bytes * 10) / MIB) / 10} MiB, and a message shows at most ${INLINE_MAX / MIB} MiB of a file. Make a smaller copy to look at it.`;
@@ -45,7 +45,7 @@ const roomless = ({ path, bytes }: AttachedFile, inline: number): string | null 
     : null;
 };
 
-/** P2. Why a picture is not in the message, by its content. Null: it may be, or the file is none. */
+/** P2. Why a picture is not in the message, by its content. Null if it may be, or the file is none. */
 const unfit = ({ path, media_type: type }: AttachedFile, content: Buffer): string | null => {
   if (!isImage(type)) return null;
   const reason = unfitPicture(type, content);
@@ -84,6 +84,6 @@ export const fileParts = (files: readonly AttachedFile[]): Effect.Effect<readonl
         if (text !== null) texts.push(`\nThe content of ${path}:\n\n${text}`);
       }
     }
-    const list = ["Files that the person attached to this message:", ...files.map(lineOf)];
+    const list = ["Files that the person attached to this message:", ...files.map(fileLine)];
     return [{ type: "text", text: [...list, ...texts].join("\n"), synthetic: true }, ...parts];
   });

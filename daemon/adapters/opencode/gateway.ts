@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 60_000;
 
 const Servers = Schema.Record(Schema.String, Schema.Struct({ status: Schema.String }));
 
-/** One look. It connects where the connection failed. @returns whether opencode is connected. Null: it has no gateway. */
+/** One look. It connects where the connection failed. @returns whether opencode is connected. Null if it has no gateway. */
 const look = Effect.fnUntraced(function* (api: OpencodeApi): Effect.fn.Return<boolean | null, HttpFailure> {
   const status = (yield* api.get("/mcp", Servers))[GATEWAY]?.status;
   if (status === undefined) return null;

@@ -44,15 +44,15 @@ export const inOrder = (messages: Iterable<Held>): readonly Held[] =>
   [...messages].toSorted((one, other) => (timeIn(one.info.id) < timeIn(other.info.id) ? -1 : 1));
 
 /** A message that asks for a summary. */
-const compactionOf = (parts: readonly Part[]): Part | undefined =>
+const findCompaction = (parts: readonly Part[]): Part | undefined =>
   parts.find(({ type }) => type === "compaction");
 
-/** What became of the summary that a message asks for. Null: it asks for none. @param session the infos of its session */
+/** What became of the summary that a message asks for. Null if it asks for none. @param session the infos of its session */
 export const summaryState = (
   { info, parts }: Recorded,
   session: readonly MessageInfo[],
 ): SummaryState | null => {
-  if (compactionOf(parts) === undefined) return null;
+  if (findCompaction(parts) === undefined) return null;
   const summary = session.find(({ parentID, summary: is }) => parentID === info.id && is === true);
   if (summary === undefined) return "open";
   if (summary.error !== undefined) return "failed";
@@ -69,5 +69,5 @@ export const isRepetition = (id: string, session: readonly Recorded[]): boolean 
   const summary = session[session.findIndex(({ info }) => info.id === id) - 1];
   if (summary?.info.summary !== true) return false;
   const request = session.find(({ info }) => info.id === summary.info.parentID);
-  return request !== undefined && compactionOf(request.parts)?.overflow === true;
+  return request !== undefined && findCompaction(request.parts)?.overflow === true;
 };

@@ -141,11 +141,11 @@ class Writer {
   asked({ text, files, agent, model, created_at: atMs }: PastItem): void {
     this.#agent = agent ?? this.#agent;
     this.#model = model ?? this.#model;
-    const named = files.map(({ name, media_type: type }) => `${name} (${type})`).join(", ");
-    const gone = `Files that were attached to this message, and are not in this sandbox: ${named}`;
+    const fileNames = files.map(({ name, media_type: type }) => `${name} (${type})`).join(", ");
+    const notice = `Files that were attached to this message, and are not in this sandbox: ${fileNames}`;
     const parts = [
       ...(text === "" ? [] : [{ type: "text", text }]),
-      ...(files.length === 0 ? [] : [{ type: "text", text: gone, synthetic: true }]),
+      ...(files.length === 0 ? [] : [{ type: "text", text: notice, synthetic: true }]),
     ];
     this.#ask(parts, atMs);
   }
@@ -179,8 +179,8 @@ class Writer {
         agent: this.#agent,
         path: { cwd: this.#place.directory, root: this.#place.directory },
         cost: usage?.cost_usd ?? 0,
-        tokens: tokensOf(usage),
-        ...endOf(items),
+        tokens: toTokens(usage),
+        ...historyEnd(items),
       },
       parts,
     });
@@ -250,7 +250,7 @@ class Writer {
 }
 
 /** How the call ended (N3). opencode does not show a failed one to the model. */
-const endOf = (items: readonly PastItem[]): Fields => {
+const historyEnd = (items: readonly PastItem[]): Fields => {
   const error = items.findLast((item) => item.kind === "message")?.error ?? null;
   if (items.some(({ status }) => status === "interrupted")) return { error: ABORTED };
   if (error !== null) return { error: { name: "UnknownError", data: { message: error.message } } };
@@ -258,7 +258,7 @@ const endOf = (items: readonly PastItem[]): Fields => {
 };
 
 /** The prompt's tokens include those that the provider had cached. */
-const tokensOf = (usage: Usage | null) => {
+const toTokens = (usage: Usage | null) => {
   const { input_tokens: input, output_tokens: output, cached_tokens: cached } = usage ?? NOTHING;
   const cache = { read: cached, write: 0 };
   return { input: Math.max(0, input - cached), output, reasoning: 0, cache };

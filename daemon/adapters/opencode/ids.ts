@@ -29,7 +29,7 @@ export const timeIn = (id: string): string => id.slice(id.indexOf("_") + 1, id.i
  *
  * @param more how far behind the record
  */
-export const placed = (id: string, more = 0): { readonly order?: number } => {
+export const itemOrder = (id: string, more = 0): { readonly order?: number } => {
   const time = timeIn(id);
   return /^[0-9a-f]{12}$/.test(time) ? { order: Number.parseInt(time, 16) + more } : {};
 };

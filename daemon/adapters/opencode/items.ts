@@ -26,7 +26,7 @@ import { isRecord } from "../../../src/ground/record.ts";
 import type { ItemDraft } from "../adapter.ts";
 import { usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
-import { placed } from "./ids.ts";
+import { itemOrder } from "./ids.ts";
 import type { MessageInfo, Part, Recorded, SummaryState, ToolState } from "./records.ts";
 import { UNKNOWN_TOOL } from "./progress.ts";
 import { errorOfFinish, isAbort, turnError } from "../turn-errors.ts";
@@ -39,7 +39,7 @@ export interface Place {
   readonly turnId: string | null;
   /** For a message that asks for a summary: what became of it. */
   readonly summary?: SummaryState | null;
-  /** For a message of the model: how many tokens its context can hold. Null: not known. */
+  /** For a message of the model: how many tokens its context can hold. Null if not known. */
   readonly contextSize?: number | null;
 }
 
@@ -78,7 +78,7 @@ export const messageItems = ({ info, parts }: Recorded, place: Place): readonly 
 const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): readonly ItemDraft[] => {
   if (place.parentId !== null) return [];
   const content = parts.flatMap((part) =>
-    part.synthetic === true || part.ignored === true ? [] : contentOf(part),
+    part.synthetic === true || part.ignored === true ? [] : partContent(part),
   );
   const note = noteIn(parts, place.summary ?? "made");
   const isOpen = note !== null && place.summary === "open";
@@ -87,7 +87,7 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
     {
       ...EMPTY_ITEM,
       native_id: info.id,
-      ...placed(info.id),
+      ...itemOrder(info.id),
       kind: note === null ? "message" : "note",
       role: note === null ? "user" : null,
       status: isOpen ? "running" : "completed",
@@ -101,7 +101,7 @@ const sentItem = (info: MessageInfo, parts: readonly Part[], place: Place): read
   ];
 };
 
-/** The text that people see in place of a message that no person wrote. Null: a person wrote it. */
+/** The text that people see in place of a message that no person wrote. Null if a person wrote it. */
 const noteIn = (parts: readonly Part[], summary: SummaryState): string | null => {
   if (parts.some(({ type }) => type === "compaction")) return SUMMARY_NOTES[summary];
   const notes = parts.flatMap(({ synthetic, metadata }) =>
@@ -119,7 +119,7 @@ const SUMMARY_NOTES: Readonly<Record<SummaryState, string>> = {
   failed: "The agent runtime could not replace the conversation so far with a summary: the model gave none.",
 };
 
-const contentOf = ({ type, text = "", mime, filename }: Part): readonly ContentPart[] => {
+const partContent = ({ type, text = "", mime, filename }: Part): readonly ContentPart[] => {
   if (type === "text") return text === "" ? [] : [{ type: "text", text }];
   if (type !== "file" || mime === undefined) return [];
   return [{ type: "file", name: filename ?? "file", media_type: mime, attachment_id: null }];
@@ -130,8 +130,8 @@ const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): re
   const items = parts.flatMap((part, at) =>
     partItem(info, part, { place, last: at === parts.length - 1, isPast: at < attempt }),
   );
-  const usage = usageOf(info);
-  const end = endOf(info);
+  const usage = messageUsage(info);
+  const end = messageEnd(info);
   const isTold = end === null || (items.length === 0 ? end.status === "completed" : carries(items, end));
   const isCounted = usage === null || items.length > 0;
   const isOpen = end === null || items.some(({ status }) => !isClosed(status));
@@ -139,11 +139,11 @@ const modelItems = (info: MessageInfo, parts: readonly Part[], place: Place): re
   const last = whole.at(-1);
   return last === undefined
     ? []
-    : [...whole.slice(0, -1), { ...last, usage, ...contextOf(info, usage, place) }];
+    : [...whole.slice(0, -1), { ...last, usage, ...messageContext(info, usage, place) }];
 };
 
 /** A call for a summary reads what the summary replaces. */
-const contextOf = (
+const messageContext = (
   { summary }: MessageInfo,
   usage: Usage | null,
   { parentId, contextSize = null }: Place,
@@ -155,11 +155,11 @@ const contextOf = (
 type End = Pick<ItemDraft, "status" | "error">;
 
 /** How a message of the model ended. Null while it goes on. */
-const endOf = ({ time, error, finish }: MessageInfo): End | null => {
+const messageEnd = ({ time, error, finish }: MessageInfo): End | null => {
   if (error !== undefined && isAbort(error)) return { status: "interrupted", error: null };
   if (error !== undefined) return { status: "failed", error: turnError(error) };
-  const unfinished = errorOfFinish(finish);
-  if (unfinished !== undefined) return { status: "failed", error: turnError(unfinished) };
+  const finishError = errorOfFinish(finish);
+  if (finishError !== undefined) return { status: "failed", error: turnError(finishError) };
   if (time.completed === undefined) return null;
   // opencode reports no error for an abort while it waited for its next attempt.
   return { status: finish === undefined ? "interrupted" : "completed", error: null };
@@ -179,28 +179,31 @@ const ownItem = (
   place: Place,
   { end, parts }: { readonly end: End; readonly parts: readonly Part[] },
 ): ItemDraft => ({
-  ...frameOf(info, place),
+  ...itemFrame(info, place),
   native_id: info.id,
-  ...placed(parts.at(-1)?.id ?? info.id, 1),
+  ...itemOrder(parts.at(-1)?.id ?? info.id, 1),
   kind: "message",
   ...end,
   completed_at: info.time.completed ?? null,
 });
 
-const usageOf = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
+const messageUsage = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
   if (tokens === undefined) return null;
   const usage = { ...usageIn(tokens), cost_usd: cost };
   return isDeepStrictEqual(usage, NO_USAGE) ? null : usage;
 };
 
 /** A message of the model with the tokens of its call. opencode does not record those of a stopped one (passed-calls.ts U1). */
-export const counted = (info: MessageInfo, passed: Pick<PassedCalls, "tokensOf">): MessageInfo => {
+export const withPassedTokens = (
+  info: MessageInfo,
+  passed: Pick<PassedCalls, "messageTokens">,
+): MessageInfo => {
   if (info.role !== "assistant") return info;
-  const tokens = passed.tokensOf(info.id, info.tokens, endOf(info)?.status === "interrupted");
+  const tokens = passed.messageTokens(info.id, info.tokens, messageEnd(info)?.status === "interrupted");
   return tokens === undefined ? info : { ...info, tokens };
 };
 
-const frameOf = (info: MessageInfo, place: Place) => ({
+const itemFrame = (info: MessageInfo, place: Place) => ({
   ...EMPTY_ITEM,
   role: "agent" as const,
   turn_id: place.turnId ?? info.parentID ?? null,
@@ -219,14 +222,14 @@ interface Position {
 }
 
 const partItem = (info: MessageInfo, part: Part, { place, ...position }: Position): readonly ItemDraft[] => {
-  const frame = { ...frameOf(info, place), native_id: part.id, ...placed(part.id) };
+  const frame = { ...itemFrame(info, place), native_id: part.id, ...itemOrder(part.id) };
   if (part.type === "tool" && part.state !== undefined)
     return [toolItem(asCalled(part.tool ?? "", part.state), { info, frame })];
   const isText = part.type === "text" && part.synthetic !== true && part.ignored !== true;
   // A text of an attempt that failed is empty.
   if ((!isText && part.type !== "reasoning") || (part.text ?? "") === "") return [];
   const end = textEnd(info, part, position);
-  const closed = isClosed(end.status);
+  const isOver = isClosed(end.status);
   return [
     {
       ...frame,
@@ -235,7 +238,7 @@ const partItem = (info: MessageInfo, part: Part, { place, ...position }: Positio
       content: [{ type: "text", text: part.text ?? "" }],
       ...(part.dropped !== undefined && { dropped: part.dropped }),
       created_at: part.time?.start ?? info.time.created,
-      completed_at: closed ? (part.time?.end ?? info.time.completed ?? null) : null,
+      completed_at: isOver ? (part.time?.end ?? info.time.completed ?? null) : null,
     },
   ];
 };
@@ -255,7 +258,7 @@ const BROKEN_OFF: End = {
 const textEnd = (info: MessageInfo, part: Part, { last, isPast }: Omit<Position, "place">): End => {
   const hasEnd = part.time?.end !== undefined;
   if (isPast && !hasEnd) return BROKEN_OFF;
-  const end = endOf(info);
+  const end = messageEnd(info);
   if (end === null) return { status: hasEnd && !last ? "completed" : "running", error: null };
   if (last) return end;
   return hasEnd ? { status: "completed", error: null } : BROKEN_OFF;
@@ -291,7 +294,7 @@ const toolItem = (
     completed_at: isClosed(status) ? (state.time?.end ?? info.time.completed ?? null) : null,
   };
   if (name === "todowrite" && status !== "failed")
-    return { ...common, kind: "plan", plan: planOf(state.input) };
+    return { ...common, kind: "plan", plan: planEntries(state.input) };
   return {
     ...common,
     kind: "tool",
@@ -306,10 +309,10 @@ const toolItem = (
       kind: KINDS[name] ?? "other",
       title: state.title ?? null,
       input: state.input ?? {},
-      output: outputOf(state),
+      output: toolOutput(state),
       truncated: state.metadata?.["truncated"] === true,
-      changes: changesOf(name, state, info.path?.root ?? ""),
-      ...exitCodeOf(state),
+      changes: fileChanges(name, state, info.path?.root ?? ""),
+      ...toExitCode(state),
     },
   };
 };
@@ -321,13 +324,13 @@ const toolStatus = ({ status, error = "", output = "", metadata }: ToolState): I
 };
 
 /** A command that a signal ended has none. */
-const exitCodeOf = ({ status, metadata }: ToolState): Pick<ToolCall, "exit_code"> => {
+const toExitCode = ({ status, metadata }: ToolState): Pick<ToolCall, "exit_code"> => {
   const exit = metadata?.["exit"];
   return status === "completed" && typeof exit === "number" ? { exit_code: exit } : {};
 };
 
 /** A running command's output so far is in its metadata. */
-const outputOf = ({ output, metadata }: ToolState): string => {
+const toolOutput = ({ output, metadata }: ToolState): string => {
   if (output !== undefined) return output;
   const soFar = textIn(metadata, "output") ?? "";
   // The first line may have lost its beginning, and with it the beginning of a secret.
@@ -346,7 +349,7 @@ const PLAN_STATUS: Readonly<Record<string, PlanEntry["status"]>> = {
   cancelled: "cancelled",
 };
 
-const planOf = (input: unknown): readonly PlanEntry[] => {
+const planEntries = (input: unknown): readonly PlanEntry[] => {
   const todos = isRecord(input) ? input["todos"] : undefined;
   return (Array.isArray(todos) ? todos : []).map((todo: unknown) => ({
     text: textIn(todo, "content") ?? "",
@@ -361,7 +364,7 @@ const OPERATIONS: Readonly<Record<string, FileChange["operation"]>> = {
 };
 
 /** The files that a tool changed, with paths below the repository's root. */
-const changesOf = (
+const fileChanges = (
   name: string,
   { status, input, metadata }: ToolState,
   root: string,
@@ -376,7 +379,7 @@ const changesOf = (
     {
       path: below(path),
       operation: exists === false ? "add" : "update",
-      patch: patchOf(textIn(filediff, "patch"), below),
+      patch: relativePatch(textIn(filediff, "patch"), below),
     },
   ];
 };
@@ -391,26 +394,26 @@ const changedFiles = (files: readonly unknown[], below: (path: string) => string
   files.map((file) => ({
     path: textIn(file, "relativePath") ?? below(textIn(file, "filePath") ?? ""),
     operation: OPERATIONS[textIn(file, "type") ?? ""] ?? "update",
-    patch: patchOf(textIn(file, "patch"), below),
+    patch: relativePatch(textIn(file, "patch"), below),
   }));
 
-/** What a tool asks to change. Null: the runtime does not tell it, or the tool changes no file. */
+/** What a tool asks to change. Null if the runtime does not tell it, or the tool changes no file. */
 export const askedChanges = (metadata: unknown, root: string): readonly FileChange[] | null => {
   if (!isRecord(metadata)) return null;
   const below = belowRoot(root);
   if (Array.isArray(metadata["files"])) return changedFiles(metadata["files"], below);
-  const [path, patch] = [textIn(metadata, "filepath"), patchOf(textIn(metadata, "diff"), below)];
+  const [path, patch] = [textIn(metadata, "filepath"), relativePatch(textIn(metadata, "diff"), below)];
   return path === null || patch === null ? null : [{ path: below(path), operation: "update", patch }];
 };
 
 /** The unified diff, without opencode's header above it. */
-const patchOf = (patch: string | null, below: (path: string) => string): string | null => {
+const relativePatch = (patch: string | null, below: (path: string) => string): string | null => {
   const start = patch === null ? -1 : patch.search(/^--- /m);
   if (patch === null || start === -1) return patch;
   const [from = "", to = "", ...hunks] = patch.slice(start).split("\n");
-  return [named(from, below), named(to, below), ...hunks].join("\n");
+  return [relativeLine(from, below), relativeLine(to, below), ...hunks].join("\n");
 };
 
 /** A line such as `--- /workspace/a.txt`, with the path as in `FileChange`. */
-const named = (line: string, below: (path: string) => string): string =>
+const relativeLine = (line: string, below: (path: string) => string): string =>
   `${line.slice(0, 4)}${below(line.slice(4))}`;

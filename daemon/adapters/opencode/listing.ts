@@ -33,13 +33,13 @@ export const readConversation = Effect.fnUntraced(function* (api: Reads, convers
   conversation.listedSessions(yield* api.get("/session?roots=true", Records));
   const { root } = conversation;
   if (root === null) return conversation.listedBusy([]);
-  conversation.listedMessages(yield* messagesOf(api, root, MESSAGES_MAX));
+  conversation.listedMessages(yield* listMessages(api, root, MESSAGES_MAX));
   const read = new Set<string>();
   for (;;) {
     const child = conversation.children.slice(-CHILDREN_MAX).find((id) => !read.has(id));
     if (child === undefined) break;
     read.add(child);
-    conversation.listedMessages(yield* messagesOf(api, child, MESSAGES_MAX));
+    conversation.listedMessages(yield* listMessages(api, child, MESSAGES_MAX));
   }
   for (const kind of ["question", "permission"] as const) {
     const before = conversation.asked.filter((id) => id.startsWith(PREFIX[kind]));
@@ -72,7 +72,7 @@ export const settleConversation = Effect.fnUntraced(function* (
   const { root, open } = conversation;
   if (root === null || open.length === 0 || (yield* api.busySessions).includes(root)) return;
   for (const sessionId of new Set(open.map((message) => message.sessionId)))
-    conversation.listedMessages(yield* messagesOf(api, sessionId, PAGE_MESSAGES));
+    conversation.listedMessages(yield* listMessages(api, sessionId, PAGE_MESSAGES));
   if ((yield* api.busySessions).includes(root)) return;
   conversation.end(open.map(({ id }) => id));
 });
@@ -86,7 +86,7 @@ export const readAtRest = Effect.fnUntraced(function* (
   conversation: OpencodeConversation,
   session: { readonly id: string; readonly title: string },
 ) {
-  const messages = yield* messagesOf(api, session.id, PAGE_MESSAGES);
+  const messages = yield* listMessages(api, session.id, PAGE_MESSAGES);
   if ((yield* api.busySessions).includes(session.id)) return "busy" as const;
   conversation.listedSessions([session]);
   conversation.listedMessages(messages);
@@ -96,7 +96,7 @@ export const readAtRest = Effect.fnUntraced(function* (
 });
 
 /** A session's newest messages, oldest first. */
-const messagesOf = Effect.fnUntraced(function* (api: Reads, sessionId: string, max: number) {
+const listMessages = Effect.fnUntraced(function* (api: Reads, sessionId: string, max: number) {
   const pages: (readonly Recorded[])[] = [];
   let before = "";
   let length = 0;

@@ -27,11 +27,11 @@ export interface Prompt {
   readonly text: string;
   /** Parts that follow the text. */
   readonly more: readonly PromptPart[];
-  /** Null: opencode's default. */
+  /** Null means opencode's default. */
   readonly agent: string | null;
-  /** `provider/model`. Null: opencode's choice. */
+  /** `provider/model`. Null means opencode's choice. */
   readonly model: string | null;
-  /** opencode calls it a variant of the model. Null: the model's own. */
+  /** opencode calls it a variant of the model. Null means the model's own. */
   readonly effort: string | null;
   /** opencode's command that the text begins with, and the rest of the text. Absent: none. */
   readonly command?: { readonly name: string; readonly rest: string };
@@ -48,7 +48,7 @@ export interface Handing {
   readonly calls: MessageCalls;
   /** opencode's id of the agent session. */
   readonly session: string;
-  /** Why the session's newest turn could not begin. Null: no such thing is known. */
+  /** Why the session's newest turn could not begin. Null if no such thing is known. */
   readonly fault: () => ItemError | null;
 }
 
@@ -137,13 +137,13 @@ const NOT_TAKEN: ItemError = {
   message: "The agent runtime did not begin to answer the message. Check its agent and its model.",
 };
 
-const newestOf = ({ calls, session }: Handing) =>
+const readNewest = ({ calls, session }: Handing) =>
   calls.get(`/session/${session}/message?limit=${NEWEST}`, Listed);
 
 /** Agent, model and effort of the newest message of a person. Null before the first. The model is null if it is not known. */
 export const lastChoice = Effect.fnUntraced(function* (handing: Handing) {
-  const listed = yield* newestOf(handing);
-  const info = listed.findLast(({ info: { role } }) => role === "user")?.info;
+  const messages = yield* readNewest(handing);
+  const info = messages.findLast(({ info: { role } }) => role === "user")?.info;
   if (info === undefined) return null;
   const { agent = null, model } = info;
   const name = model === undefined ? null : `${model.providerID}/${model.modelID}`;
@@ -160,25 +160,25 @@ const hasOlder = ({ calls, session }: Handing, native: string): Effect.Effect<bo
 
 /** Ids of the answers to a message, among the session's newest ones. */
 const answersTo = (
-  listed: readonly {
+  messages: readonly {
     readonly info: { readonly id: string; readonly role: string; readonly parentID?: string };
   }[],
   native: string,
 ): readonly string[] =>
-  listed.flatMap(({ info }) => (info.role === "assistant" && info.parentID === native ? [info.id] : []));
+  messages.flatMap(({ info }) => (info.role === "assistant" && info.parentID === native ? [info.id] : []));
 
 /**
  * Whether opencode works on the message or has begun to answer it, and whether it works on another one.
  *
  * @param former ids of answers that do not count
  */
-const stateOf = Effect.fnUntraced(function* (
+const readState = Effect.fnUntraced(function* (
   handing: Handing,
   { native, former }: { readonly native: string; readonly former: ReadonlySet<string> },
 ) {
   // Asked first: a turn that ends in between has left its answer in the list.
   const isBusy = (yield* handing.calls.busySessions).includes(handing.session);
-  const messages = yield* newestOf(handing);
+  const messages = yield* readNewest(handing);
   const isThere = messages.some(({ info }) => info.id === native);
   const isAnswered = answersTo(messages, native).some((id) => !former.has(id));
   if (isAnswered || (isThere && isBusy)) return { isTaken: true, isBusy };
@@ -187,7 +187,7 @@ const stateOf = Effect.fnUntraced(function* (
 
 /** Hands a message over again whose turn failed. opencode answers it as if it had not been answered. */
 export const handAgain = Effect.fnUntraced(function* (handing: Handing, message: Prompt) {
-  const former = new Set(answersTo(yield* newestOf(handing), nativeMessageId(message)));
+  const former = new Set(answersTo(yield* readNewest(handing), nativeMessageId(message)));
   return yield* handOver(handing, message, former);
 });
 
@@ -201,21 +201,21 @@ export const handOver = Effect.fnUntraced(function* (
   message: Prompt,
   former: ReadonlySet<string> = new Set(),
 ): Effect.fn.Return<Handover, HttpFailure> {
-  const look = stateOf(handing, { native: nativeMessageId(message), former });
+  const look = readState(handing, { native: nativeMessageId(message), former });
   for (let tries = 0; tries < TRIES; tries += 1) {
     const before = yield* look;
     if (before.isTaken) return { outcome: "accepted" };
     if (before.isBusy) return { outcome: "busy" };
     yield* send(handing, message);
     let looksAfterFault = 0;
-    const taken = Effect.repeat(look, {
+    const acceptance = Effect.repeat(look, {
       schedule: LOOK_EVERY,
       until: ({ isTaken }) => {
         if (handing.fault() !== null) looksAfterFault += 1;
         return isTaken || looksAfterFault > LOOKS_AFTER_FAULT;
       },
     });
-    const after = yield* Effect.timeoutOption(taken, TAKEN_WITHIN);
+    const after = yield* Effect.timeoutOption(acceptance, TAKEN_WITHIN);
     if (Option.isSome(after) && after.value.isTaken) return { outcome: "accepted" };
     const error = handing.fault();
     if (error !== null) return { outcome: "refused", error };

@@ -53,7 +53,7 @@ const CONNECTORS = {
 };
 
 /** Overrides the project's configuration. File snapshots cost seconds on a large repository. */
-const fixedOf = ({ hasConnectors, permissions }: RuntimeTools): string =>
+const fixedConfig = ({ hasConnectors, permissions }: RuntimeTools): string =>
   JSON.stringify({
     autoupdate: false,
     share: "disabled",
@@ -166,7 +166,7 @@ export const opencodeSettings: Pick<RuntimeAdapter, "defaults" | "ownEdit" | "en
   environment: ({ configDir, defaults, ...tools }) => ({
     OPENCODE_CONFIG: defaults,
     OPENCODE_CONFIG_DIR: configDir,
-    OPENCODE_CONFIG_CONTENT: fixedOf(tools),
+    OPENCODE_CONFIG_CONTENT: fixedConfig(tools),
     OPENCODE_DISABLE_AUTOUPDATE: "1",
     OPENCODE_DISABLE_MODELS_FETCH: "1",
   }),
@@ -179,9 +179,9 @@ export const opencodeAdapter = (
   gateway: Pick<GatewayCalls, "passed" | "refused"> = new GatewayCalls(),
 ): RuntimeAdapter => {
   const api = new OpencodeApi(`http://127.0.0.1:${port}`);
-  const followed = Latch.makeUnsafe(false);
+  const following = Latch.makeUnsafe(false);
   const conversation = new OpencodeConversation(gateway.passed);
-  const steering = new OpencodeSteering({ api, conversation, followed });
+  const steering = new OpencodeSteering({ api, conversation, followed: following });
   return {
     steering,
     ...opencodeSettings,
@@ -202,7 +202,7 @@ export const opencodeAdapter = (
     record: null,
     tell: steering.tell,
     follow: (sessionId, observers) =>
-      follow({ api, limits, sessionId, observers, conversation, steering, followed, gateway }),
+      follow({ api, limits, sessionId, observers, conversation, steering, followed: following, gateway }),
     isBusy: Effect.map(api.busySessions, (busy) => busy.length > 0),
     abort: Effect.gen(function* () {
       const busy = yield* api.busySessions;
@@ -283,7 +283,7 @@ const atWork = (api: OpencodeApi, id: string): Effect.Effect<AtWork, HttpFailure
   }));
 
 /** One note for each call, with its newest attempt: the reader sees why the answer takes so long. */
-const noteOf = (retry: Retry): ItemDraft =>
+const retryItem = (retry: Retry): ItemDraft =>
   noteItem(`retry_${retry.sessionId}`, retryNote(retry), retry.callSince);
 
 interface Following {
@@ -312,7 +312,7 @@ const follow = (following: Following) => {
     const abort = (id: string) => void inScope(api.post(`/session/${id}/abort`));
     const turns = new OpencodeTurns(limits, observers.turns, {
       abort,
-      retried: (retry) => observers.conversation.item(noteOf(retry)),
+      retried: (retry) => observers.conversation.item(retryItem(retry)),
       failed: (id, error) => steering.noteError(id, error),
       wasStopped: (id) => steering.wasStopped(id),
       again: () => gateway.refused?.again ?? null,
@@ -339,8 +339,8 @@ const follow = (following: Following) => {
     const already = Effect.gen(function* () {
       const busy = yield* api.busySessions;
       // An earlier stream broke off during a turn, which has ended meanwhile.
-      const missed = observers.turns.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
-      if (missed !== null && observers.turns.isActive()) observers.turns.ended(missed);
+      const missedEnd = observers.turns.isActive() && busy.length === 0 ? yield* lastEnd(api) : null;
+      if (missedEnd !== null && observers.turns.isActive()) observers.turns.ended(missedEnd);
       turns.already(yield* Effect.forEach(busy, (id) => atWork(api, id)), now());
       yield* readConversation(api, conversation);
       return yield* Effect.never;

@@ -40,7 +40,7 @@ export class ModelProgress {
   readonly #texts = new Set<string>();
   /** States of the tool calls that have not ended. */
   readonly #tools = new Map<string, string>();
-  /** When the model was heard last, ms since the epoch. Null: it is not called. */
+  /** When the model was heard last, ms since the epoch. Null if it is not called. */
   #heardMs: number | null;
   #idle = 0;
   /** Whether the call has reached the model, as far as opencode tells it. */
@@ -80,9 +80,9 @@ export class ModelProgress {
 
   message({ id, time }: CallInfo, atMs: number): void {
     if (id === undefined) return;
-    const known = this.#calls.get(id);
-    if (known === undefined) this.#isAsked = false;
-    const call = known ?? { texts: new Map<string, string>(), hasTool: false, isOver: false };
+    const latest = this.#calls.get(id);
+    if (latest === undefined) this.#isAsked = false;
+    const call = latest ?? { texts: new Map<string, string>(), hasTool: false, isOver: false };
     this.#calls.set(id, call);
     if (call.isOver) return;
     this.#heardMs = atMs;
@@ -107,7 +107,7 @@ export class ModelProgress {
   }
 
   /**
-   * P2. The limit that the model's silence has passed, ms. Null: none.
+   * P2. The limit that the model's silence has passed, ms.
    *
    * @param silentMs the limit while the arguments of a tool come
    */

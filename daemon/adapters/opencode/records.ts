@@ -110,8 +110,8 @@ const trimState = ({ metadata, output, ...state }: ToolState): ToolState => {
 };
 
 const withText = (part: Part, text: string): Part => {
-  const kept = cutText(text, TEXT_KEPT_MAX);
-  return { ...part, text: kept, ...(kept !== text && { dropped: text.length - kept.length }) };
+  const beginning = cutText(text, TEXT_KEPT_MAX);
+  return { ...part, text: beginning, ...(beginning !== text && { dropped: text.length - beginning.length }) };
 };
 
 /** The part with more text at its end, as much of it as is kept. After a cut no text follows. */
@@ -191,8 +191,8 @@ const Session = Schema.Struct({
 export const decodeSession = Schema.decodeUnknownOption(Session);
 
 const madeAt = (session: unknown): number => {
-  const decoded = decodeSession(session);
-  return decoded._tag === "Some" ? (decoded.value.time?.created ?? 0) : 0;
+  const record = decodeSession(session);
+  return record._tag === "Some" ? (record.value.time?.created ?? 0) : 0;
 };
 
 /** @param sessions as opencode lists them: those first that have changed last */
@@ -229,17 +229,17 @@ const RANKS = { pending: 0, running: 1, completed: 2, error: 2 } as const;
  * Whether a record of a part is from before the known one. `isNews` says that it is an event: of two records of a
  * running tool, the event is newer than a listing.
  */
-export const isOlder = (part: Part, known: Part, isNews: boolean): boolean => {
-  if (part.state !== undefined && known.state !== undefined) {
-    const [rank, knownRank] = [RANKS[part.state.status], RANKS[known.state.status]];
+export const isOlder = (part: Part, former: Part, isNews: boolean): boolean => {
+  if (part.state !== undefined && former.state !== undefined) {
+    const [rank, knownRank] = [RANKS[part.state.status], RANKS[former.state.status]];
     return rank < knownRank || (rank === knownRank && rank < RANKS.completed && !isNews);
   }
   if (part.time?.end !== undefined) return false;
-  return known.time?.end !== undefined || (part.text ?? "").length < (known.text ?? "").length;
+  return former.time?.end !== undefined || (part.text ?? "").length < (former.text ?? "").length;
 };
 
 /** The part, ended if it is a tool call that goes on. */
-export const interrupted = (part: Part, atMs: number): Part => {
+export const interruptPart = (part: Part, atMs: number): Part => {
   const { state } = part;
   if (state === undefined || state.status === "completed" || state.status === "error") return part;
   const metadata = { ...state.metadata, interrupted: true };

@@ -1,7 +1,7 @@
 /** Turns opencode's questions and permissions into items of the conversation. Pure. */
 import { EMPTY_ITEM } from "../../../src/domain/conversation/conversation.ts";
 import type { ItemDraft } from "../adapter.ts";
-import { placed } from "./ids.ts";
+import { itemOrder } from "./ids.ts";
 import { askedChanges, textIn, type Place } from "./items.ts";
 import type { Asked, Part } from "./records.ts";
 
@@ -42,7 +42,7 @@ export const requestItem = (
 ): ItemDraft => ({
   ...EMPTY_ITEM,
   native_id: asked.id,
-  ...placed(asked.id),
+  ...itemOrder(asked.id),
   kind: "request",
   role: "agent",
   status: settled?.status ?? "pending",

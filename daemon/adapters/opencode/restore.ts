@@ -14,7 +14,7 @@ import type { History } from "../../../src/domain/conversation/history.ts";
 import { HttpFailure, type HttpAnswer } from "../../http/client.ts";
 import { CALL_TIMEOUT_MS, RESTORED_WITHIN_MS, type Restoring } from "../adapter.ts";
 import { eventBatches, messageEvents, restoredMessages, type Place, type Restored } from "./history.ts";
-import { counted } from "../../../src/domain/counted.ts";
+import { quantity } from "../../../src/domain/counted.ts";
 
 /** The calls to opencode that are needed here. */
 export interface RestoreCalls {
@@ -83,7 +83,7 @@ export const restoreHistory = (
   );
 
 /** R1. */
-const unfinished = (title: string): string => `${title} (being restored)`;
+const temporaryTitle = (title: string): string => `${title} (being restored)`;
 
 const attempt = Effect.fnUntraced(function* (
   calls: RestoreCalls,
@@ -91,13 +91,13 @@ const attempt = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, HttpFailure | Different> {
   // R1: the attempt before was successful, and its last answer was lost.
   if (yield* removeUnfinished(calls, title)) return;
-  const made = yield* calls.post("/session", { title: unfinished(title) });
-  const { id, directory } = yield* decoded(Made, made);
+  const session = yield* calls.post("/session", { title: temporaryTitle(title) });
+  const { id, directory } = yield* decode(Made, session);
   const place: Place = { session: id, directory, agent, model, nowMs: yield* Clock.currentTimeMillis };
   const messages = restoredMessages(history, place);
   for (const events of eventBatches(messageEvents(messages, place)))
     yield* calls.post("/sync/replay", { directory, events });
-  yield* compare(yield* listed(calls, id), messages);
+  yield* compare(yield* listMessages(calls, id), messages);
   yield* calls.patch(`/session/${id}`, { title });
 });
 
@@ -105,25 +105,25 @@ const attempt = Effect.fnUntraced(function* (
 const removeUnfinished = Effect.fnUntraced(function* (calls: RestoreCalls, title: string) {
   const sessions = yield* calls.get("/session?roots=true", Sessions);
   for (const session of sessions)
-    if (session.title === unfinished(title)) yield* calls.remove(`/session/${session.id}`);
+    if (session.title === temporaryTitle(title)) yield* calls.remove(`/session/${session.id}`);
   return sessions.some((session) => session.title === title);
 });
 
-const decoded = <A>(schema: Schema.Decoder<A>, text: string): Effect.Effect<A, Different> =>
+const decode = <A>(schema: Schema.Decoder<A>, text: string): Effect.Effect<A, Different> =>
   Effect.mapError(
     Schema.decodeUnknownEffect(schema)(text),
     () => new Different({ message: "the agent runtime answered in an unexpected form" }),
   );
 
 /** The session's messages as opencode has them, oldest first. */
-const listed = Effect.fnUntraced(function* (calls: RestoreCalls, session: string) {
+const listMessages = Effect.fnUntraced(function* (calls: RestoreCalls, session: string) {
   const pages: (readonly unknown[])[] = [];
   let before = "";
   for (;;) {
     const { body, headers } = yield* calls.page(
       `/session/${session}/message?limit=${PAGE_MESSAGES}${before}`,
     );
-    const page = yield* decoded(Page, body);
+    const page = yield* decode(Page, body);
     pages.unshift(page);
     const cursor = headers[CURSOR];
     if (typeof cursor !== "string" || page.length === 0) return pages.flat();
@@ -131,10 +131,13 @@ const listed = Effect.fnUntraced(function* (calls: RestoreCalls, session: string
   }
 });
 
-const compare = (found: readonly unknown[], given: readonly Restored[]): Effect.Effect<void, Different> => {
-  const at = given.findIndex((message, index) => !isDeepStrictEqual(found[index], message));
-  if (at === -1 && found.length === given.length) return Effect.void;
-  const message = `the agent runtime has ${found.length} of ${counted(given.length, "message")}`;
+const compare = (
+  actual: readonly unknown[],
+  intended: readonly Restored[],
+): Effect.Effect<void, Different> => {
+  const at = intended.findIndex((message, index) => !isDeepStrictEqual(actual[index], message));
+  if (at === -1 && actual.length === intended.length) return Effect.void;
+  const message = `the agent runtime has ${actual.length} of ${quantity(intended.length, "message")}`;
   return Effect.fail(
     new Different({ message: at === -1 ? message : `${message}, and another one as number ${at + 1}` }),
   );

@@ -24,7 +24,7 @@ import {
   type Sight,
   NO_LAST,
 } from "../adapter.ts";
-import { commandIn, commandsOf } from "../commands.ts";
+import { commandIn, toCommands } from "../commands.ts";
 import { openSession, type OpencodeApi } from "./api.ts";
 import type { OpencodeConversation } from "./conversation.ts";
 import { isAbort, turnError, type RuntimeError } from "../turn-errors.ts";
@@ -100,7 +100,7 @@ const knownModel = (
   ...(can?.toolcall !== undefined && { calls_tools: can.toolcall }),
 });
 
-const offeredOf = ({ efforts, size, ...model }: ReturnType<typeof knownModel>): OfferedModel => ({
+const toOfferedModel = ({ efforts, size, ...model }: ReturnType<typeof knownModel>): OfferedModel => ({
   ...model,
   ...(efforts.length > 0 && { efforts: [OWN_EFFORT, ...efforts] }),
   ...(size > 0 && { context: size }),
@@ -108,7 +108,7 @@ const offeredOf = ({ efforts, size, ...model }: ReturnType<typeof knownModel>): 
 
 type Body = readonly [path: string, body: object];
 
-/** The answer to a request that no person answers. `count`: how many questions a question has. Null: a permission. */
+/** The answer to a request that no person answers. `count`: how many questions a question has. Null means a permission. */
 const declining = (id: string, count: number | null, why: keyof typeof DECIDE): Body =>
   count === null
     ? // A refusal without a message would end the turn.
@@ -180,27 +180,27 @@ export class OpencodeSteering implements AdapterSteering {
       const { sessionId: id, text, model } = prompt;
       const effort = yield* this.#beginning(prompt);
       const command = yield* this.#commandOf(text);
-      const sent = { id, sentMs: this.#promptMs, text, more: [], agent, model, effort, ...command };
-      this.#handing(session, sent);
-      const handed = yield* handOver(this.#handingTo(session), sent);
-      if (handed.outcome === "busy") return yield* WORKS;
+      const outgoing = { id, sentMs: this.#promptMs, text, more: [], agent, model, effort, ...command };
+      this.#handing(session, outgoing);
+      const handover = yield* handOver(this.#handingTo(session), outgoing);
+      if (handover.outcome === "busy") return yield* WORKS;
       // A turn that the runtime could not begin has told its error.
-      const isRefused = handed.outcome === "refused" && !this.#faults.has(session);
-      return isRefused ? { refused: handed.error.message } : ("accepted" as const);
+      const isRefused = handover.outcome === "refused" && !this.#faults.has(session);
+      return isRefused ? { refused: handover.error.message } : ("accepted" as const);
     });
 
-  readonly restore: NonNullable<RuntimeAdapter["restore"]> = (wanted, history) => {
-    const unknown = { agent: OWN_AGENT, model: wanted.model };
+  readonly restore: NonNullable<RuntimeAdapter["restore"]> = (session, history) => {
+    const unknown = { agent: OWN_AGENT, model: session.model };
     const choice = Effect.gen({ self: this }, function* () {
-      const agent = yield* this.#agentOf(wanted);
-      const model = wanted.model ?? (yield* this.#configured);
+      const agent = yield* this.#agentOf(session);
+      const model = session.model ?? (yield* this.#configured);
       return { agent: agent ?? OWN_AGENT, model };
     }).pipe(
       Effect.orElseSucceed(() => unknown),
       Effect.timeoutOrElse({ duration: CALL_TIMEOUT_MS, orElse: () => Effect.succeed(unknown) }),
     );
-    return Effect.flatMap(choice, (chosen) =>
-      restoreHistory(this.#api, { title: wanted.sessionId, history, ...chosen }),
+    return Effect.flatMap(choice, (modelAndAgent) =>
+      restoreHistory(this.#api, { title: session.sessionId, history, ...modelAndAgent }),
     );
   };
 
@@ -224,26 +224,26 @@ export class OpencodeSteering implements AdapterSteering {
       });
     });
 
-  readonly hand: AdapterSteering["hand"] = (wanted, message, files) =>
+  readonly hand: AdapterSteering["hand"] = (target, message, files) =>
     Effect.gen({ self: this }, function* () {
       const error = yield* this.#faultOf(message);
       if (error !== null) return { outcome: "refused", error } satisfies Handover;
-      const session = yield* this.#open(wanted);
+      const session = yield* this.#open(target);
       const handing = this.#handingTo(session);
       // opencode would go on with its default agent, or with the model of that agent.
       const last = yield* lastChoice(handing);
-      const agent = message.agent ?? last?.agent ?? (yield* this.#agentOf(wanted));
+      const agent = message.agent ?? last?.agent ?? (yield* this.#agentOf(target));
       const model =
-        message.model ?? last?.model ?? wanted.model ?? (last === null ? null : yield* this.#configured);
+        message.model ?? last?.model ?? target.model ?? (last === null ? null : yield* this.#configured);
       yield* Effect.timeoutOption(this.#followed.await, FOLLOWED_WITHIN);
       const { id, sent_at: sentMs, text, effort: wish } = message;
-      const before = last === null ? yield* this.#beginning({ ...wanted, model }) : last.effort;
+      const before = last === null ? yield* this.#beginning({ ...target, model }) : last.effort;
       const effort = wish === undefined ? before : wish === OWN_EFFORT ? null : wish;
-      const used = model ?? (yield* this.#configured);
-      const efforts = effort === null ? [] : yield* this.#effortsOf(used);
+      const usedModel = model ?? (yield* this.#configured);
+      const efforts = effort === null ? [] : yield* this.#effortsOf(usedModel);
       const isTaken = effort !== null && efforts.includes(effort);
       if (wish !== undefined && effort !== null && !isTaken)
-        return { outcome: "refused", error: unknownEffort(effort, used, efforts) } satisfies Handover;
+        return { outcome: "refused", error: unknownEffort(effort, usedModel, efforts) } satisfies Handover;
       const more = yield* fileParts(files);
       const command = yield* this.#commandOf(text);
       const prompt = { id, sentMs, text, more, agent, model, effort: isTaken ? effort : null, ...command };
@@ -257,21 +257,21 @@ export class OpencodeSteering implements AdapterSteering {
       const { session, prompt } = this.#last;
       const effort = wish ?? prompt.effort;
       const isTaken = effort !== null && (yield* this.#effortsOf(model)).includes(effort);
-      const changed = { ...prompt, model, agent: mode ?? prompt.agent, effort: isTaken ? effort : null };
-      this.#handing(session, changed);
-      return yield* handAgain(this.#handingTo(session), changed);
+      const newPrompt = { ...prompt, model, agent: mode ?? prompt.agent, effort: isTaken ? effort : null };
+      this.#handing(session, newPrompt);
+      return yield* handAgain(this.#handingTo(session), newPrompt);
     });
 
   readonly look: AdapterSteering["look"] = (sessionId, messageId) =>
     Effect.gen({ self: this }, function* (): Effect.fn.Return<Sight, HttpFailure> {
       const session = this.#session ?? this.#conversation.root ?? (yield* this.#open({ sessionId }));
       if ((yield* this.#api.busySessions).includes(session)) return { isBusy: true };
-      const listed = yield* Effect.catch(
+      const messages = yield* Effect.catch(
         readAtRest(this.#api, this.#conversation, { id: session, title: sessionId }),
         (failure) => (failure.status === 404 ? Effect.succeed("gone" as const) : Effect.fail(failure)),
       );
-      if (listed === "busy") return { isBusy: true };
-      if (listed === "gone") {
+      if (messages === "busy") return { isBusy: true };
+      if (messages === "gone") {
         // Somebody has deleted the agent session. The next message gets a new one.
         this.#session = null;
         return { isBusy: false, hasBegun: true };
@@ -279,7 +279,7 @@ export class OpencodeSteering implements AdapterSteering {
       const native = this.#natives.get(messageId ?? "");
       // A prompt that a former daemon has handed over.
       if (native === undefined) return { isBusy: false, hasBegun: true };
-      const isAnswered = listed.some(({ info }) => info.role === "assistant" && info.parentID === native);
+      const isAnswered = messages.some(({ info }) => info.role === "assistant" && info.parentID === native);
       return { isBusy: false, hasBegun: isAnswered || this.#faults.has(session) };
     });
 
@@ -296,7 +296,7 @@ export class OpencodeSteering implements AdapterSteering {
       const id = encodeURIComponent(requestId);
       if ("answers" in answer) {
         const { answers } = answer;
-        const text = answers.map((chosen) => chosen.join(", ")).join("\n");
+        const text = answers.map((choices) => choices.join(", ")).join("\n");
         return yield* this.#answer(requestId, text, [`/question/${id}/reply`, { answers }]);
       }
       if ("choice" in answer) {
@@ -309,34 +309,34 @@ export class OpencodeSteering implements AdapterSteering {
       if (!requestId.startsWith("que_"))
         return yield* this.#answer(requestId, "reject", declining(id, null, answer.declined));
       const open = (yield* readRequests(this.#api, "question")) ?? [];
-      const asked = open.flatMap((one) => {
-        const decoded = decodeQuestion(one);
-        return decoded._tag === "Some" && decoded.value.id === requestId ? [decoded.value] : [];
+      const questions = open.flatMap((one) => {
+        const question = decodeQuestion(one);
+        return question._tag === "Some" && question.value.id === requestId ? [question.value] : [];
       })[0];
-      if (asked === undefined) return false;
-      const body = declining(id, asked.questions.length, answer.declined);
+      if (questions === undefined) return false;
+      const body = declining(id, questions.questions.length, answer.declined);
       return yield* this.#answer(requestId, DECIDE[answer.declined], body);
     });
 
-  readonly offers = (wanted: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
+  readonly offers = (target: AgentSession): Effect.Effect<RuntimeOffers, HttpFailure> =>
     Effect.gen({ self: this }, function* () {
-      const session = yield* this.#open(wanted);
+      const session = yield* this.#open(target);
       const last = yield* lastChoice({ calls: this.#api, session, fault: () => null });
-      const used = last === null ? wanted.model : last.model;
-      const effort = last === null ? (wanted.effort ?? null) : last.effort;
+      const usedModel = last === null ? target.model : last.model;
+      const effort = last === null ? (target.effort ?? null) : last.effort;
       const agents = (yield* this.#agents).map(({ name, description = null }) => ({ name, description }));
       return {
-        models: (yield* this.#models).map(offeredOf),
+        models: (yield* this.#models).map(toOfferedModel),
         agents,
-        default_model: used ?? (yield* this.#configured),
+        default_model: usedModel ?? (yield* this.#configured),
         ...(effort !== null && { default_effort: effort }),
-        commands: commandsOf(yield* this.#commands),
+        commands: toCommands(yield* this.#commands),
       };
     });
 
   readonly modes = (): readonly string[] => [];
 
-  /** Null: opencode has no agent of that name. */
+  /** Null if opencode has no agent of that name. */
   #agentOf({ agentName }: Pick<AgentSession, "agentName">): Effect.Effect<string | null, HttpFailure> {
     return Effect.map(
       this.#api.get("/agent", Agents),
@@ -360,8 +360,8 @@ export class OpencodeSteering implements AdapterSteering {
   #commandOf(text: string): Effect.Effect<Pick<Prompt, "command">, HttpFailure> {
     const command = commandIn(text);
     if (command === null) return Effect.succeed({});
-    return Effect.map(this.#commands, (known) =>
-      known.some(({ name }) => name === command.name) ? { command } : {},
+    return Effect.map(this.#commands, (commands) =>
+      commands.some(({ name }) => name === command.name) ? { command } : {},
     );
   }
 
@@ -397,10 +397,10 @@ export class OpencodeSteering implements AdapterSteering {
   }: Pick<AgentSession, "effort" | "model">): Effect.Effect<string | null, HttpFailure> {
     return Effect.gen({ self: this }, function* () {
       if (effort === undefined || effort === OWN_EFFORT) return null;
-      const used = model ?? (yield* this.#configured);
-      const efforts = yield* this.#effortsOf(used);
+      const usedModel = model ?? (yield* this.#configured);
+      const efforts = yield* this.#effortsOf(usedModel);
       if (efforts.includes(effort)) return effort;
-      this.#conversation.note("effort", unknownEffort(effort, used, efforts).message);
+      this.#conversation.note("effort", unknownEffort(effort, usedModel, efforts).message);
       return null;
     });
   }

@@ -98,7 +98,7 @@ export interface TurnActions {
   readonly failed: (sessionId: string, error: RuntimeError) => void;
   /** Whether a person has ended the session's turn, which ends now. Asked once for each end. */
   readonly wasStopped: (sessionId: string) => boolean;
-  /** When the provider that refused last takes requests again, in words. Null: that is not known. */
+  /** When the provider that refused last takes requests again, in words. Null if that is not known. */
   readonly again: () => string | null;
 }
 
@@ -132,7 +132,7 @@ const ECHO_MS = 1000;
 /** A session that was at work before the stream began. */
 export interface AtWork {
   readonly id: string;
-  /** Its newest message. Null: it has none. */
+  /** Its newest message. */
   readonly newest: {
     readonly info: CallInfo & { readonly role: string };
     readonly parts: readonly CallPart[];
@@ -207,8 +207,8 @@ export class OpencodeTurns {
 
   #begin(id: string, atMs: number, whole: boolean): Turn {
     this.#told.add(id);
-    const known = this.#turns.get(id);
-    if (known !== undefined) return known;
+    const former = this.#turns.get(id);
+    if (former !== undefined) return former;
     const turn: Turn = {
       sinceMs: atMs,
       progress: new ModelProgress(atMs),
@@ -270,8 +270,8 @@ export class OpencodeTurns {
     this.#actions.abort(id);
   }
 
-  #error(id: string, told: unknown, atMs: number): void {
-    const error = decodeError(told);
+  #error(id: string, value: unknown, atMs: number): void {
+    const error = decodeError(value);
     if (error._tag === "None") return;
     this.#actions.failed(id, error.value);
     const turn = this.#turns.get(id);

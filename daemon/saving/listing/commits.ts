@@ -80,15 +80,15 @@ const missing = async (
 };
 
 const reachedFrom = (commit: string, parents: Parents): ReadonlySet<string> => {
-  const reached = new Set<string>();
+  const commits = new Set<string>();
   const waiting = [commit];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const before = parents.get(next);
-    if (before === undefined || reached.has(next)) continue;
-    reached.add(next);
+    if (before === undefined || commits.has(next)) continue;
+    commits.add(next);
     waiting.push(...before);
   }
-  return reached;
+  return commits;
 };
 
 /** Names for each tip another one that has its commits. The first of several with the same commit has them itself. */
@@ -96,12 +96,12 @@ export const withWithin = (
   tips: readonly Tip[],
   parents: Parents,
 ): readonly (Tip & { readonly within: string | null })[] => {
-  const reached = new Map(
+  const reachByTip = new Map(
     [...new Set(tips.map(({ commit }) => commit))].map((commit) => [commit, reachedFrom(commit, parents)]),
   );
   return tips.map((tip, at) => {
     const other = tips.find(({ commit }, place) =>
-      commit === tip.commit ? place < at : reached.get(commit)?.has(tip.commit) === true,
+      commit === tip.commit ? place < at : reachByTip.get(commit)?.has(tip.commit) === true,
     );
     return { ...tip, within: other?.ref ?? null };
   });
@@ -130,28 +130,28 @@ const walkable = async (
   return { tips: good, parents };
 };
 
-const sizeOf = async (repository: Repository, commit: string, without: readonly string[]) => {
+const historySize = async (repository: Repository, commit: string, without: readonly string[]) => {
   const args = ["rev-list", "--objects", "--disk-usage", commit, ...notThese(without)];
   const [line = ""] = await repository.lines(args);
   return Number(line);
 };
 
 /** The refs whose commits are not elsewhere. */
-export const listCommits = async (repository: Repository, wanted: Wanted): Promise<ListedCommits[]> => {
-  const { path, without, left } = wanted;
-  const walked = await walkable(repository, wanted);
-  const unpushed = walked.tips.filter(({ commit }) => walked.parents.has(commit));
-  const listed: ListedCommits[] = [];
-  for (const { ref, commit, within } of withWithin(unpushed, walked.parents)) {
+export const listCommits = async (repository: Repository, request: Wanted): Promise<ListedCommits[]> => {
+  const { path, without, left } = request;
+  const walk = await walkable(repository, request);
+  const unpushedTips = walk.tips.filter(({ commit }) => walk.parents.has(commit));
+  const commits: ListedCommits[] = [];
+  for (const { ref, commit, within } of withWithin(unpushedTips, walk.parents)) {
     try {
-      const size = within === null ? await sizeOf(repository, commit, without) : 0;
-      listed.push({ repository: path, ref, commit, within, size });
+      const size = within === null ? await historySize(repository, commit, without) : 0;
+      commits.push({ repository: path, ref, commit, within, size });
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       left.name(path === "" ? ref : `${path}: ${ref}`, "broken_history");
     }
   }
-  if (path === "" || listed.reduce((sum, { size }) => sum + size, 0) <= HISTORY_BYTES) return listed;
+  if (path === "" || commits.reduce((sum, { size }) => sum + size, 0) <= HISTORY_BYTES) return commits;
   left.name(path, "too_large_history");
   return [];
 };

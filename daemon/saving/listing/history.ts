@@ -12,7 +12,7 @@ import { absolute, below, digest, Tree } from "../content.ts";
 import type { Left } from "../left.ts";
 
 /** The files of a pattern below one directory. */
-const filesOf = (home: string, directory: string, pattern: readonly NamePattern[]): readonly string[] => {
+const matchFiles = (home: string, directory: string, pattern: readonly NamePattern[]): readonly string[] => {
   const [first, ...rest] = pattern;
   if (first === undefined) return [];
   const entries = readdirSync(absolute(home, directory), { encoding: "latin1", withFileTypes: true });
@@ -22,14 +22,14 @@ const filesOf = (home: string, directory: string, pattern: readonly NamePattern[
     )
     .flatMap(({ name }) => {
       const path = below(directory, name);
-      return rest.length === 0 ? [path] : filesOf(home, path, rest);
+      return rest.length === 0 ? [path] : matchFiles(home, path, rest);
     });
 };
 
 /** The same, for directories that may change or be missing. */
-const found = (home: string, patterns: readonly (readonly NamePattern[])[]): readonly string[] => {
+const findFiles = (home: string, patterns: readonly (readonly NamePattern[])[]): readonly string[] => {
   try {
-    return [...new Set(patterns.flatMap((pattern) => filesOf(home, "", pattern)))];
+    return [...new Set(patterns.flatMap((pattern) => matchFiles(home, "", pattern)))];
   } catch {
     return [];
   }
@@ -38,7 +38,7 @@ const found = (home: string, patterns: readonly (readonly NamePattern[])[]): rea
 /** @returns null without a record. One that is too large is named. */
 export const listHistory = ({ home, runtime, files, id }: HistoryPlace, left: Left): ListedHistory | null => {
   const patterns = id === null ? null : historyPatterns(files, id);
-  const paths = patterns === null ? [] : found(home, patterns);
+  const paths = patterns === null ? [] : findFiles(home, patterns);
   const [first] = paths;
   if (id === null || first === undefined) return null;
   const tree = new Tree(home);

@@ -24,7 +24,15 @@ import { Pace } from "../pace.ts";
 import { nestedRepositories, type Nested } from "./nested.ts";
 import { stateFiles, stateTips } from "./operation.ts";
 import { EMPTY_TREE, gitDirectory, GitFailure, Repository } from "../repository.ts";
-import { differ, existing, gitlinks, lastSeen, otherWorktrees, workTreeStatus, tracked } from "./queries.ts";
+import {
+  differ,
+  existing,
+  gitlinks,
+  lastSeen,
+  otherWorktrees,
+  workTreeStatus,
+  trackedPaths,
+} from "./queries.ts";
 import { countSpecials } from "./specials.ts";
 import { Scratch } from "../scratch.ts";
 import { GITLINK, listedMode, type Change, type Difference, type Status, type Version } from "./status.ts";
@@ -82,20 +90,20 @@ class Lister {
 
   async list(): Promise<Found> {
     const { own, repository, status } = await this.#open();
-    const pushed = await this.#pushed(repository, status);
-    const nested = await this.#nested(repository, status);
-    await this.#files({ repository, status, pushed, nested });
+    const pushState = await this.#pushed(repository, status);
+    const repositories = await this.#nested(repository, status);
+    await this.#files({ repository, status, pushed: pushState, nested: repositories });
     const commits = own === null ? [] : await this.#ownState(own, own === repository ? status : null);
     const place = this.#command.history;
     const history = place === undefined ? null : listHistory(place, this.#left);
     const listing = {
-      base: pushed.base,
+      base: pushState.base,
       head: own === repository ? status.head : { ref: null, commit: null },
-      heads: nested.flatMap(({ repository: path, head }) =>
+      heads: repositories.flatMap(({ repository: path, head }) =>
         head === null ? [] : [{ repository: path, ...head }],
       ),
       items: this.#items,
-      commits: [...commits, ...nested.flatMap((one) => one.commits)],
+      commits: [...commits, ...repositories.flatMap((one) => one.commits)],
       left: this.#left.all,
       ...(history !== null && { history }),
     };
@@ -127,28 +135,28 @@ class Lister {
     if (pushed === commit) return { base: pushed, differences: [] };
     if ((await existing(repository, [pushed])).length === 0) {
       const isSameHistory = base !== null && (await existing(repository, [base])).length > 0;
-      const fetched = await this.scratch
+      const isFetched = await this.scratch
         .fetch(pushed, this.#command, isSameHistory ? repository : null)
         .catch(() => false);
-      if (!fetched) return { base: null, differences: [] };
+      if (!isFetched) return { base: null, differences: [] };
       const scratch = await this.scratch.open();
       if (scratch !== repository) repository.borrow(scratch);
     }
-    const seen = commit === null ? pushed : await lastSeen(repository, pushed, commit);
-    return { base: seen, differences: await differ(repository, seen, commit ?? EMPTY_TREE) };
+    const lastPushed = commit === null ? pushed : await lastSeen(repository, pushed, commit);
+    return { base: lastPushed, differences: await differ(repository, lastPushed, commit ?? EMPTY_TREE) };
   }
 
   /** Repositories inside the workspace, with their files. */
   async #nested(repository: Repository, status: Status): Promise<readonly Nested[]> {
     const places = status.untracked.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
     const links = new Set(status.changes.filter((change) => isLink(change)).map(({ path }) => path));
-    const changed = new Set(links);
+    const changedPaths = new Set(links);
     const hasModules = lstatSync(join(repository.tree, ".gitmodules"), { throwIfNoEntry: false });
     if (hasModules !== undefined) for (const path of await gitlinks(repository)) links.add(path);
     return nestedRepositories({
       workspace: this.#command.workspace,
       places,
-      links: [...links].map((path) => ({ path, isChanged: changed.has(path) })),
+      links: [...links].map((path) => ({ path, isChanged: changedPaths.has(path) })),
       left: this.#left,
     });
   }
@@ -170,7 +178,7 @@ class Lister {
       const isHidden = after !== null && !changes.has(path) && this.#tree.look(path) === "missing";
       if (!isHidden) before.set(path, difference.before);
     }
-    if (pushed.base === null) for (const path of await tracked(repository)) before.set(path, null);
+    if (pushed.base === null) for (const path of await trackedPaths(repository)) before.set(path, null);
     for (const [path, version] of await this.#filtered(sides)) before.set(path, before.get(path) ?? version);
     for (const [path, version] of before) {
       // oxlint-disable-next-line no-await-in-loop -- the rest between two files
@@ -199,8 +207,8 @@ class Lister {
     if (commit === null || base === null || base === commit || !(await repository.stopFilters()))
       return new Map();
     if ((await existing(repository, [base])).length === 0) return new Map();
-    const changed = await differ(repository, base, commit);
-    const paths = changed.filter(({ after }) => after !== null && after.mode !== GITLINK);
+    const differences = await differ(repository, base, commit);
+    const paths = differences.filter(({ after }) => after !== null && after.mode !== GITLINK);
     const input = paths.map(({ path }) => `${path}\0`).join("");
     const records = await repository.records(["check-attr", "-z", "--stdin", "filter"], input);
     return new Map(
@@ -212,21 +220,21 @@ class Lister {
 
   /** @param before what the pushed commit has there */
   #file(path: string, before: Version | null): void {
-    const found = digest(this.#tree, path, this.#formerly.get(path));
-    if (found === "unreadable") return this.#left.name(path, found);
-    if (typeof found === "string") {
+    const content = digest(this.#tree, path, this.#formerly.get(path));
+    if (content === "unreadable") return this.#left.name(path, content);
+    if (typeof content === "string") {
       if (before !== null && before.mode !== GITLINK)
         this.#items.push({ kind: "file", path, mode: GONE, size: 0, object: null });
       return;
     }
-    const { mode, size, object, stamp } = found;
+    const { mode, size, object, stamp } = content;
     const changedNs = BigInt(stamp.split(" ")[2] ?? 0);
     // oxlint-disable-next-line no-restricted-properties -- this program has the machine's clock, as the files have
     const isSettled = inNs(Date.now()) - changedNs > SAME_TIME_NS;
     if (size >= KNOWN_BYTES && isSettled) this.#known.push({ path, stamp, object });
     if (before !== null && before.object === object && listedMode(before.mode) === mode) return;
     this.#items.push({ kind: "file", path, mode, size, object });
-    if (changedNs > inNs(this.#command.contentsSince) - SAME_TIME_NS) this.#carry(found);
+    if (changedNs > inNs(this.#command.contentsSince) - SAME_TIME_NS) this.#carry(content);
   }
 
   #carry({ object, content }: Digested): void {
@@ -244,11 +252,11 @@ class Lister {
       for (const path of otherWorktrees(own)) this.#left.name(path, "worktree");
       const tips = [...headTip(status), ...(await localTips(own)), ...(await stateTips(own, files))];
       const { pushed, base } = this.#command.request;
-      const known = [pushed, base].filter((commit) => commit !== null);
-      if (tips.every(({ commit }) => known.includes(commit))) return [];
+      const knownCommits = [pushed, base].filter((commit) => commit !== null);
+      if (tips.every(({ commit }) => knownCommits.includes(commit))) return [];
       return await listCommits(own, {
         tips,
-        without: await existing(own, known),
+        without: await existing(own, knownCommits),
         path: "",
         left: this.#left,
       });
@@ -262,10 +270,10 @@ class Lister {
   #stateFiles(own: Repository, files: readonly string[]): void {
     const directory = new Tree(own.directory);
     for (const path of files) {
-      const found = digest(directory, path);
-      if (typeof found === "string") this.#left.count(`.git/${path}`, found);
+      const content = digest(directory, path);
+      if (typeof content === "string") this.#left.count(`.git/${path}`, content);
       else {
-        const { mode, size, object } = found;
+        const { mode, size, object } = content;
         this.#items.push({ kind: "state", path, mode, size, object });
       }
     }
@@ -283,18 +291,18 @@ class Lister {
           );
     let at = 0;
     for (const { path, mode, object, stage } of entries) {
-      const listed = listedMode(mode);
+      const itemMode = listedMode(mode);
       if (object === null) this.#items.push({ kind: "index", path, mode: GONE, size: 0, object });
       else {
         const [, size] = /^blob (\d+)$/.exec(sizes[at] ?? "") ?? [];
         at += 1;
-        if (listed === null) this.#left.count(path, "submodule");
+        if (itemMode === null) this.#left.count(path, "submodule");
         else if (size === undefined) this.#left.name(path, "missing_object");
         else
           this.#items.push({
             kind: "index",
             path,
-            mode: listed,
+            mode: itemMode,
             size: Number(size),
             object,
             ...(stage > 0 && { stage }),
@@ -324,14 +332,14 @@ const RUNTIME_DIRS = [DEFAULT_CONFIG_DIR, ".opencode"];
 const RUNTIME_FILES = [".gitignore", "node_modules/", "package.json", "package-lock.json", "bun.lock"];
 
 /** The ignored paths without those that the runtime made for itself. */
-export const withoutRuntimes = (ignored: readonly string[]): readonly string[] => {
+export const withoutRuntimes = (paths: readonly string[]): readonly string[] => {
   const own = new Set<string>();
   for (const directory of RUNTIME_DIRS) {
     // Otherwise the repository itself ignores the directory, and git does not say what else is in it.
-    if (!ignored.includes(`${directory}/.gitignore`)) continue;
+    if (!paths.includes(`${directory}/.gitignore`)) continue;
     for (const name of RUNTIME_FILES) own.add(`${directory}/${name}`);
   }
-  return ignored.filter((path) => !own.has(path));
+  return paths.filter((path) => !own.has(path));
 };
 
 /** @throws if it is too long to be sent */

@@ -16,7 +16,7 @@ const DEPTH_MAX = 5;
 export interface Nested {
   /** Its path in the workspace. */
   readonly repository: string;
-  /** Null: it is another work tree of a repository, of which only the files count. */
+  /** Null if it is another work tree of a repository, of which only the files count. */
   readonly head: Status["head"] | null;
   /** Paths from the workspace on. */
   readonly files: readonly string[];
@@ -32,7 +32,7 @@ interface Search {
 }
 
 export const nestedRepositories = async ({ workspace, places, links, left }: Search): Promise<Nested[]> => {
-  const found: Nested[] = [];
+  const repositories: Nested[] = [];
   const look = async (path: string, isUnchangedLink: boolean, depth: number): Promise<void> => {
     const tree = join(workspace, Buffer.from(path, "latin1").toString());
     const directory = gitDirectory(tree);
@@ -41,13 +41,13 @@ export const nestedRepositories = async ({ workspace, places, links, left }: Sea
     try {
       const status = await workTreeStatus(repository, left);
       if (isUnchangedLink && (await isClone(repository, status))) return;
-      const files = await filesOf(repository, status);
+      const files = await listFiles(repository, status);
       const isWorktree = existsSync(join(directory, "commondir"));
-      found.push({
+      repositories.push({
         repository: path,
         head: isWorktree ? null : status.head,
         files: files.filter((file) => !file.endsWith("/")).map((file) => below(path, file)),
-        commits: isWorktree ? [] : await commitsOf(repository, status, { path, left }),
+        commits: isWorktree ? [] : await ownCommits(repository, status, { path, left }),
       });
       for (const file of files)
         if (file.endsWith("/")) await look(below(path, file.slice(0, -1)), false, depth + 1);
@@ -57,9 +57,9 @@ export const nestedRepositories = async ({ workspace, places, links, left }: Sea
     }
   };
   for (const { path, isChanged } of links) await look(path, !isChanged, 1);
-  const linked = new Set(links.map(({ path }) => path));
-  for (const path of places) if (!linked.has(path)) await look(path, false, 1);
-  return found;
+  const linkPaths = new Set(links.map(({ path }) => path));
+  for (const path of places) if (!linkPaths.has(path)) await look(path, false, 1);
+  return repositories;
 };
 
 /** Whether another repository has all of it. */
@@ -70,12 +70,12 @@ const isClone = async (repository: Repository, { changes, untracked }: Status): 
   return code === 0 && stdout.length === 0;
 };
 
-const filesOf = async (repository: Repository, { untracked }: Status): Promise<string[]> => [
+const listFiles = async (repository: Repository, { untracked }: Status): Promise<string[]> => [
   ...(await repository.records(["ls-files", "-z"])),
   ...untracked,
 ];
 
-const commitsOf = async (
+const ownCommits = async (
   repository: Repository,
   status: Status,
   { path, left }: { readonly path: string; readonly left: Left },

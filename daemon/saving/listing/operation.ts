@@ -39,7 +39,7 @@ export const stateFiles = ({ directory }: Repository): string[] => {
 
 /** The commits that the files name, as refs. */
 export const stateTips = async (repository: Repository, files: readonly string[]): Promise<Tip[]> => {
-  const named = files.flatMap((path) => {
+  const refs = files.flatMap((path) => {
     const whole = join(repository.directory, path);
     if ((lstatSync(whole, { throwIfNoEntry: false })?.size ?? Infinity) > STATE_BYTES) return [];
     const commits = [...readFileSync(whole, "latin1").matchAll(/\b[0-9a-f]{40}\b/g)].map(
@@ -50,6 +50,6 @@ export const stateTips = async (repository: Repository, files: readonly string[]
       commit,
     }));
   });
-  const there = new Set(await existing(repository, [...new Set(named.map(({ commit }) => commit))]));
-  return named.filter(({ commit }) => there.has(commit));
+  const there = new Set(await existing(repository, [...new Set(refs.map(({ commit }) => commit))]));
+  return refs.filter(({ commit }) => there.has(commit));
 };

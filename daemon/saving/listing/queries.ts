@@ -50,7 +50,8 @@ export const differ = async (repository: Repository, before: string, after: stri
   );
 
 /** Paths of the index. */
-export const tracked = (repository: Repository): Promise<string[]> => repository.records(["ls-files", "-z"]);
+export const trackedPaths = (repository: Repository): Promise<string[]> =>
+  repository.records(["ls-files", "-z"]);
 
 /** Paths of the index that are repositories. */
 export const gitlinks = async (repository: Repository): Promise<string[]> =>
@@ -62,10 +63,14 @@ export const gitlinks = async (repository: Repository): Promise<string[]> =>
  * The pushed commit that the workspace has seen. It is the branch's tip if HEAD ever named it, also before a reset or an amended
  * commit. Of a push by somebody else that was not merged yet, it is the commit before: their changes are no changes of the workspace.
  */
-export const lastSeen = async (repository: Repository, pushed: string, commit: string): Promise<string> => {
-  if (readOrEmpty(join(repository.directory, "logs/HEAD")).includes(pushed)) return pushed;
-  const { code, stdout } = await repository.run(["merge-base", pushed, commit]);
-  return code === 0 ? stdout.toString("latin1").trim() : pushed;
+export const lastSeen = async (
+  repository: Repository,
+  pushedCommit: string,
+  commit: string,
+): Promise<string> => {
+  if (readOrEmpty(join(repository.directory, "logs/HEAD")).includes(pushedCommit)) return pushedCommit;
+  const { code, stdout } = await repository.run(["merge-base", pushedCommit, commit]);
+  return code === 0 ? stdout.toString("latin1").trim() : pushedCommit;
 };
 
 const readOrEmpty = (path: string): string => {

@@ -9,9 +9,9 @@ export interface Version {
 /** A tracked path that differs from the index, or whose entry in the index differs from HEAD. */
 export interface Change {
   readonly path: string;
-  /** Null: HEAD does not have it. */
+  /** Null if HEAD does not have it. */
   readonly head: Version | null;
-  /** Null: the index does not have it, or it does not differ from HEAD. */
+  /** Null if the index does not have it, or it does not differ from HEAD. */
   readonly index: Version | null;
   /** Whether the index differs from HEAD. */
   readonly isStaged: boolean;
@@ -116,6 +116,6 @@ export const readDifferences = (records: readonly string[]): Difference[] => {
 export const unreadableDirectories = (warnings: string): string[] =>
   [...warnings.matchAll(/^warning: could not open directory '(.*?)\/?': /gm)].map(([, path = ""]) => path);
 
-/** The form of a mode in a listing. Null: a listing cannot have it. */
+/** The form of a mode in a listing. Null if a listing cannot have it. */
 export const listedMode = (mode: string): ListedItem["mode"] | null =>
   mode === "120000" ? "120000" : mode.startsWith("100") ? (mode === "100755" ? "100755" : "100644") : null;

@@ -7,7 +7,7 @@ import type { FrameSource } from "../frame-source.ts";
 import { collect, gitDirectory, Repository } from "../repository.ts";
 import type { Writer } from "./write.ts";
 
-/** A repository inside the workspace, which is made if it is missing. Null: it cannot be. */
+/** A repository inside the workspace, which is made if it is missing. Null if it cannot be. */
 export const openNested = async (
   workspace: string,
   place: string,
@@ -37,17 +37,17 @@ export const takePack = async (
     return "refused_path";
   }
   const child = repository.start(["index-pack", "--stdin"]);
-  const ended = collect(child).catch(() => ({ code: null }));
+  const exit = collect(child).catch(() => ({ code: null }));
   let isOpen = true;
-  void ended.then(() => (isOpen = false));
+  void exit.then(() => (isOpen = false));
   const end = await frames.read(async (chunk) => {
     if (!isOpen || child.stdin?.writable !== true) return;
-    if (!child.stdin.write(chunk)) await Promise.race([once(child.stdin, "drain"), ended]);
+    if (!child.stdin.write(chunk)) await Promise.race([once(child.stdin, "drain"), exit]);
   });
   // A pack that is cut off is not taken.
   if (end !== "whole") child.kill();
   child.stdin?.end();
-  const { code } = await ended;
+  const { code } = await exit;
   if (end !== "whole") return end;
   return code === 0 ? null : "broken_history";
 };

@@ -25,19 +25,19 @@ export const restoreHistory = async (
   frames: FrameSource,
 ): Promise<BroughtHistory | null> => {
   const writer = new Writer(place.home);
-  const written: string[] = [];
+  const paths: string[] = [];
   let isWhole = isOwn(history, place);
   for (const item of history.items) {
     if (!isWhole) await frames.read(() => undefined);
     else
       try {
         await writer.take(item.path, item, frames);
-        written.push(item.path);
+        paths.push(item.path);
       } catch {
         isWhole = false;
       }
   }
   if (isWhole) return { id: history.id, at: history.at };
-  for (const path of written) writer.remove(path);
+  for (const path of paths) writer.remove(path);
   return null;
 };

@@ -65,17 +65,17 @@ export class IndexEntries {
       fail(error);
     }
     const file = createWriteStream(draft, { flags: "wx", mode: 0o444 });
-    const written = finished(file).catch(fail);
+    const completion = finished(file).catch(fail);
     file.on("error", () => deflate.destroy());
     deflate.on("error", fail).pipe(file);
     deflate.write(`blob ${size}\0`);
     const end = await frames.read(async (chunk) => {
       hash.update(chunk);
       if (failure === null && !deflate.write(chunk))
-        await Promise.race([once(deflate, "drain").catch(fail), written]);
+        await Promise.race([once(deflate, "drain").catch(fail), completion]);
     });
     deflate.end();
-    await written;
+    await completion;
     if (end !== "whole") fail(new NotWritten(end));
     if (failure === null && hash.digest("hex") !== object) fail(new NotWritten("changed"));
     if (failure === null) return renameSync(draft, join(directory, object.slice(2)));

@@ -69,8 +69,10 @@ export class JoinedBodies {
       const isOver = new AbortController();
       const { signal } = isOver;
       // An error of the output is followed by its close.
-      const moved = ["drain", "close"].map((event) => once(output, event, { signal }).catch(() => undefined));
-      await Promise.race(moved);
+      const events = ["drain", "close"].map((event) =>
+        once(output, event, { signal }).catch(() => undefined),
+      );
+      await Promise.race(events);
       isOver.abort();
     }
     return !output.destroyed;
@@ -96,7 +98,7 @@ class Again {
     this.#isOver = given.frame === 0 && given.bytes === 0;
   }
 
-  /** @returns the new part of it. Null: the bodies before had all of it */
+  /** @returns the new part of it. Null if the bodies before had all of it */
   take(part: FramePart): FramePart | "other" | null {
     if (this.#isOver) return part;
     const missing = this.#at.frame === this.#until.frame ? this.#until.bytes - this.#at.bytes : Infinity;
@@ -106,9 +108,9 @@ class Again {
       this.#at.frame += 1;
       this.#at.bytes = 0;
     } else {
-      const known = part.bytes.subarray(0, Math.min(missing, part.bytes.length));
-      this.#digest.update(known);
-      this.#at.bytes += known.length;
+      const bytes = part.bytes.subarray(0, Math.min(missing, part.bytes.length));
+      this.#digest.update(bytes);
+      this.#at.bytes += bytes.length;
     }
     if (this.#at.frame < this.#until.frame || this.#at.bytes < this.#until.bytes) return null;
     this.#isOver = true;

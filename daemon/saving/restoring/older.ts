@@ -65,14 +65,14 @@ export class Older {
 
   /** Keeps all of it for the next delivery, and nothing after the last one. @throws if it cannot be written */
   close(): void {
-    const kept: Kept = {
+    const snapshot: Kept = {
       files: [...this.#files],
       staged: this.#staged,
       states: this.#states,
       contents: [...this.#contents],
     };
     if (this.#isLast) rmSync(this.#file, { force: true });
-    else writeFileSync(this.#file, JSON.stringify(kept));
+    else writeFileSync(this.#file, JSON.stringify(snapshot));
   }
 
   /**
@@ -98,14 +98,14 @@ export class Older {
     this.#present = contents;
     const isGone = (object: string) => !contents.has(object) && !this.#contents.has(object);
     const states = this.#states;
-    const replaced = this.#staged.filter(({ path }) => own.index.has(path));
+    const replacements = this.#staged.filter(({ path }) => own.index.has(path));
     this.#states = [];
     this.#staged = this.#staged.filter(({ path }) => !own.index.has(path));
     return {
       states: states.map(([path]) => path),
       staged: [...this.#staged],
       lost: [
-        ...replaced.flatMap(({ path, object }) =>
+        ...replacements.flatMap(({ path, object }) =>
           object !== null && own.index.get(path) !== object && isGone(object) ? path : [],
         ),
         ...states.flatMap(([path, object]) =>
@@ -118,17 +118,17 @@ export class Older {
   /**
    * Forgets the files of older saves that make room for a content: one in its place, or one where it needs a directory.
    *
-   * @param object the content. Null: the path is gone
+   * @param object the content. Null if the path is gone
    */
   makeRoom(path: string, object: string | null): readonly InTheWay[] {
-    const found: InTheWay[] = [];
+    const obstacles: InTheWay[] = [];
     for (let at = path; at !== ""; at = object === null ? "" : parentPath(at)) {
       const there = this.#files.get(at);
       if (there === undefined || (at === path && there === object)) continue;
       this.#files.delete(at);
-      found.push({ path: at, isOnly: !this.#present.has(there) });
+      obstacles.push({ path: at, isOnly: !this.#present.has(there) });
     }
-    return found;
+    return obstacles;
   }
 
   /** A file came back, in its own place or under another name. */

@@ -44,7 +44,7 @@ export class Refs {
     this.#left = left;
   }
 
-  /** @param tip the commit with which a branch must have history in common to take its own name. Null: any may */
+  /** @param tip the commit with which a branch must have history in common to take its own name. If null, any may */
   async place(commits: readonly Commit[], tip: string | null): Promise<void> {
     for (const one of commits) {
       if (one.ref.startsWith(HEADS)) await this.#branch(one, tip);
@@ -87,8 +87,8 @@ export class Refs {
       this.landed.set(ref, ref);
       this.#tell(name);
     } else {
-      const kept = await this.keep(name, commit);
-      if (kept !== null) this.landed.set(ref, kept);
+      const keptRef = await this.keep(name, commit);
+      if (keptRef !== null) this.landed.set(ref, keptRef);
     }
   }
 

@@ -44,12 +44,12 @@ export const restoreWorkspace = async (
   const error = frames.isBroken
     ? "the saved work did not arrive whole, so restart the session again"
     : plan.error;
-  const restored = await restoring.finish({ ...plan, error: error ?? closed(older) });
-  return { ...restored, ...(history !== null && { history }) };
+  const result = await restoring.finish({ ...plan, error: error ?? closeOlder(older) });
+  return { ...result, ...(history !== null && { history }) };
 };
 
 /** Null, or why newer saves cannot know what came back. */
-const closed = (older: Older): string | null => {
+const closeOlder = (older: Older): string | null => {
   try {
     older.close();
     return null;
@@ -163,27 +163,27 @@ class Restoring {
     save: RestoredSave,
     { frames, tip }: { readonly frames: FrameSource; readonly tip: string | null },
   ): Promise<void> {
-    for (const listed of save.commits) {
-      if (listed.within !== null) continue;
-      const repository = await this.#repositoryAt(listed.repository);
+    for (const commits of save.commits) {
+      if (commits.within !== null) continue;
+      const repository = await this.#repositoryAt(commits.repository);
       const problem = await takePack(repository, frames);
-      if (problem !== null) this.#left.name(named(listed.repository, listed.ref), problem);
+      if (problem !== null) this.#left.name(placeName(commits.repository, commits.ref), problem);
     }
     for (const place of new Set(["", ...save.commits.map(({ repository }) => repository)])) {
       const repository = await this.#repositoryAt(place);
       if (repository === null) continue;
-      const listed = save.commits.filter((one) => one.repository === place);
+      const commits = save.commits.filter((one) => one.repository === place);
       const there = new Set(
         await existing(
           repository,
-          listed.map(({ commit }) => commit),
+          commits.map(({ commit }) => commit),
         ),
       );
-      for (const { ref, commit, within } of listed)
-        if (within !== null && !there.has(commit)) this.#left.name(named(place, ref), "missing");
+      for (const { ref, commit, within } of commits)
+        if (within !== null && !there.has(commit)) this.#left.name(placeName(place, ref), "missing");
       const refs = new Refs(repository, place, this.#left);
       await refs.place(
-        listed.filter(({ commit }) => there.has(commit)),
+        commits.filter(({ commit }) => there.has(commit)),
         place === "" ? tip : null,
       );
       if (place === "") await this.#setHead(save, { refs, tip });
@@ -211,8 +211,8 @@ class Restoring {
     }
     if (ref === null) return void (await refs.setHead({ commit }));
     if (!refs.landed.has(ref)) await refs.place([{ ref, commit }], tip);
-    const landed = refs.landed.get(ref);
-    if (landed !== undefined) await refs.setHead({ ref: landed });
+    const headRef = refs.landed.get(ref);
+    if (headRef !== undefined) await refs.setHead({ ref: headRef });
   }
 
   async #meanwhile({ base, head }: RestoredSave, tip: string | null): Promise<Meanwhile> {
@@ -220,14 +220,16 @@ class Restoring {
     const hasHead = head.commit === now;
     const isMoved = tip !== null && now !== tip && !hasHead;
     if (tip === null || base === tip) return { isSame: true, isMoved, hasHead, changed: new Map() };
-    const known = await existing(
+    const knownCommits = await existing(
       repository,
       [base, head.commit].filter((commit) => commit !== null),
     );
     const hasTip =
-      head.commit !== null && known.includes(head.commit) && (await isAncestor(repository, tip, head.commit));
+      head.commit !== null &&
+      knownCommits.includes(head.commit) &&
+      (await isAncestor(repository, tip, head.commit));
     if (hasTip) return { isSame: hasHead || isMoved, isMoved, hasHead, changed: new Map() };
-    const before = base !== null && known.includes(base) ? base : EMPTY_TREE;
+    const before = base !== null && knownCommits.includes(base) ? base : EMPTY_TREE;
     const differences = await differ(repository, before, tip);
     return {
       isSame: hasHead,
@@ -365,7 +367,7 @@ class Restoring {
   }
 }
 
-const named = (place: string, ref: string): string => (place === "" ? ref : `${place}: ${ref}`);
+const placeName = (place: string, ref: string): string => (place === "" ? ref : `${place}: ${ref}`);
 
 const skip = async (frames: FrameSource): Promise<void> => {
   await frames.read(() => undefined);

@@ -1,6 +1,6 @@
 /** Who or what failed a turn, and what a person can do about it. It uses no document. */
 import type { Answer } from "../../../src/cli/contract.ts";
-import { isSessionLimit, modelErrorOf } from "../../../src/domain/session/model-errors.ts";
+import { isSessionLimit, modelErrorWords } from "../../../src/domain/session/model-errors.ts";
 import { projectLink } from "../../elements/parts.ts";
 import { knownRole, lackedRole } from "../../frame/roles.ts";
 import type { Session } from "../../wire.d.ts";
@@ -32,7 +32,7 @@ const PRICES = "#/models?show=prices";
 const GATEWAY = "managed";
 
 /** Whether the reason is a key, so that `keeperOf` is worth a question. */
-export const isAboutKey = (code: string): boolean => modelErrorOf(code)?.isAboutKey === true;
+export const isAboutKey = (code: string): boolean => modelErrorWords(code)?.isAboutKey === true;
 
 /**
  * Who has the key of a session's model.
@@ -136,7 +136,7 @@ export const causeOf = (
       place: null,
       remedies: [{ label: "New session from this branch", link: projectLink(project, "/new") }],
     };
-  const refusal = modelErrorOf(code);
+  const refusal = modelErrorWords(code);
   if (refusal?.isAboutKey === true) return keyCause(refusal.did, keeper, project);
   if (refusal !== null)
     return {

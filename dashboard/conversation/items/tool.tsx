@@ -6,11 +6,11 @@ import { KindIcon } from "../icons.tsx";
 import { Diff, Lines, Terminal } from "../text/output.tsx";
 import { Folded, type Opened, Took } from "../parts.tsx";
 import {
-  commandOf,
-  contentOf,
+  toolCommand,
+  fileContent,
   exploredWords,
   failureWord,
-  hitsOf,
+  searchHits,
   inputText,
   type HitFile,
   toolTitle,
@@ -93,11 +93,11 @@ const Unknown = ({ tool }: { readonly tool: ToolCall }) => (
 
 const Content = ({ tool }: { readonly tool: ToolCall }) => {
   const { kind, output } = tool;
-  const hits = kind === "search" ? hitsOf(tool) : null;
-  if (kind === "execute" && commandOf(tool) !== "")
+  const hits = kind === "search" ? searchHits(tool) : null;
+  if (kind === "execute" && toolCommand(tool) !== "")
     return (
       <>
-        <Terminal command={commandOf(tool)} output={output} />
+        <Terminal command={toolCommand(tool)} output={output} />
         <Changes changes={tool.changes} />
       </>
     );
@@ -109,7 +109,7 @@ const Content = ({ tool }: { readonly tool: ToolCall }) => {
         <h3>
           <code>{toolTitle(tool).text}</code>
         </h3>
-        <Output text={contentOf(tool)} />
+        <Output text={fileContent(tool)} />
       </>
     );
   return <Unknown tool={tool} />;

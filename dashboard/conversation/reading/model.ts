@@ -10,11 +10,11 @@
  *  M5 An event has the beginning of a long text. The page reads the whole of it once when it begins to be long, and once
  *     when it has ended. In between, deltas continue it.
  */
-import { grown, isOpen, textOf } from "../../../src/domain/conversation/growing.ts";
+import { appendText, isOpen, contentText } from "../../../src/domain/conversation/growing.ts";
 import { now } from "../../elements/format.ts";
 import type { Conversation as Page, Item, TextDelta, Turn, Usage } from "../../wire.d.ts";
 
-export { isOpen, textOf };
+export { isOpen, contentText as textOf };
 export type { Item };
 type ConversationPage = Omit<Page, "state"> & { state: Turn };
 
@@ -52,7 +52,7 @@ const isAskedTwice = ({ kind, tool, status, turn_id: turn }: Item, asking: Set<s
 
 /** Whether the message is the plan of its turn, which can be approved. @param plans by turn */
 const isPlanned = (item: Item, plans: Map<string | null, string | undefined>) =>
-  item.kind === "message" && item.role === "agent" && plans.get(item.turn_id) === textOf(item);
+  item.kind === "message" && item.role === "agent" && plans.get(item.turn_id) === contentText(item);
 
 /** The items to show in the conversation. */
 export const shownItems = ({ order, floor }: Conversation) => {
@@ -123,7 +123,7 @@ export const finishedTools = ({ order }: Conversation) =>
 
 /** Whether the agent has said something since somebody wrote to it. */
 export const hasSpoken = ({ order }: Conversation): boolean =>
-  order.findLast((item) => item.kind === "message" && !isWaiting(item) && textOf(item) !== "")?.role ===
+  order.findLast((item) => item.kind === "message" && !isWaiting(item) && contentText(item) !== "")?.role ===
   "agent";
 
 /**
@@ -220,7 +220,8 @@ export const applyItem = (conversation: Conversation, item: Item) => {
   if (item.role === "agent") conversation.heardMs = now();
   const known = conversation.items.get(item.id);
   // The page keeps the longer text that it has (M5).
-  const isBeginning = item.truncated && known !== undefined && textOf(known).startsWith(textOf(item));
+  const isBeginning =
+    item.truncated && known !== undefined && contentText(known).startsWith(contentText(item));
   put(conversation, isBeginning ? { ...item, content: known.content } : item);
 };
 
@@ -228,14 +229,14 @@ export const applyItem = (conversation: Conversation, item: Item) => {
 export const lacksText = ({ items }: Conversation, item: Item) => {
   const known = items.get(item.id);
   if (!item.truncated || item.tool !== null || known === undefined) return false;
-  return !isOpen(item) || textOf(known).length <= textOf(item).length;
+  return !isOpen(item) || contentText(known).length <= contentText(item).length;
 };
 
 /** The whole text of an item whose event had its beginning. */
 export const applyText = (conversation: Conversation, id: string, text: string) => {
   const item = conversation.items.get(id);
   const index = item?.content.findLastIndex((part) => part.type === "text") ?? -1;
-  if (item === undefined || index < 0 || !text.startsWith(textOf(item))) return;
+  if (item === undefined || index < 0 || !text.startsWith(contentText(item))) return;
   const content = item.content.with(index, { type: "text", text });
   replace(conversation, item, { ...item, content, truncated: false });
 };
@@ -257,7 +258,7 @@ export const applyDelta = (conversation: Conversation, { item_id: id, offset, te
   const item = conversation.items.get(id);
   if (item === undefined || !isOpen(item)) return;
   conversation.heardMs = now();
-  const content = grown(item.content, { offset, text });
+  const content = appendText(item.content, { offset, text });
   if (content !== null) replace(conversation, item, { ...item, content });
 };
 

@@ -6,7 +6,7 @@ import { Actors } from "../../services/actors.ts";
 import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { Uploads } from "../../store/ports/sessions/uploads.ts";
-import { told } from "../delivery.ts";
+import { deliver } from "../delivery.ts";
 
 /** Performed again after a crash: a file and a message are kept once. */
 export const firstMessagePoster = Effect.gen(function* () {
@@ -23,7 +23,7 @@ export const firstMessagePoster = Effect.gen(function* () {
       if (upload !== null) yield* conversations.keepAttachment(id, { ...upload, now });
     }
     const heads = yield* conversations.attachmentHeads(id, attachments);
-    yield* told(
+    yield* deliver(
       actors.conversation(id, {
         type: "message.posted",
         messageId: derivedUuid("first message", id),

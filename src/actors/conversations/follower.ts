@@ -20,7 +20,7 @@ import {
 } from "../../domain/conversation/conversation.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider, type DaemonLink } from "../../sandbox/port.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { ConversationHub } from "../../services/sessions/conversation-hub.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import { WorkTimes } from "../../services/sessions/work-times.ts";
@@ -53,14 +53,14 @@ interface Following extends Followed {
 interface Portion {
   readonly items: readonly NativeItem[];
   readonly turn: TurnNow | null;
-  /** How many turns have ended. Null: no news. */
+  /** How many turns have ended. Null means no news. */
   readonly ended: number | null;
   readonly rev: number;
 }
 
 type Version = Exclude<ConversationReport, { readonly type: "delta" }>;
 
-const portionOf = (lines: readonly Version[]): Portion => {
+const toPortion = (lines: readonly Version[]): Portion => {
   // Of an item that was reported twice, the later version replaces the earlier one.
   const items = new Map<string, NativeItem>();
   for (const line of lines) {
@@ -113,8 +113,8 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
   const daemon = yield* DaemonClient;
   const hub = yield* ConversationHub;
   const sign = yield* serviceContext;
-  const reportsOf = yield* runtimeReporter(options);
-  const outputsOf = yield* outputKeeper;
+  const makeReports = yield* runtimeReporter(options);
+  const makeOutputs = yield* outputKeeper;
   const measures = yield* Measures;
   const traces = yield* Traces;
 
@@ -122,39 +122,39 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
     Effect.gen(function* () {
       const { sandboxId, sessionId } = followed;
       const now = yield* Clock.currentTimeMillis;
-      const opened = yield* waitOutOutage("conversation", conversations.open(sessionId, now));
-      if (opened === null) return yield* Effect.never;
+      const opening = yield* waitOutOutage("conversation", conversations.open(sessionId, now));
+      if (opening === null) return yield* Effect.never;
       /** How far the conversation is written: the daemon's revision, and the conversation's number. */
-      let written = { after: opened.sandbox?.id === sandboxId ? opened.sandbox.rev : 0, seq: opened.seq };
-      const texts = new GrowingTexts(opened.seq);
+      let position = { after: opening.sandbox?.id === sandboxId ? opening.sandbox.rev : 0, seq: opening.seq };
+      const texts = new GrowingTexts(opening.seq);
       const unwritten = new Unwritten();
-      const report = yield* reportsOf(followed);
+      const report = yield* makeReports(followed);
       const times = new WorkTimes({ measures, traces }, followed);
 
-      const keepOutputs = yield* outputsOf(followed);
+      const keepOutputs = yield* makeOutputs(followed);
 
       const keep = Effect.fnUntraced(function* ({ ended, ...portion }: Portion) {
-        let noted: ChangedConversation | null = null;
+        let change: ChangedConversation | null = null;
         // A turn has the number of the last version before it, which may be written already.
-        if (portion.rev > written.after || (portion.turn !== null && portion.rev === written.after)) {
+        if (portion.rev > position.after || (portion.turn !== null && portion.rev === position.after)) {
           const at = yield* Clock.currentTimeMillis;
           const noting = conversations.note(sessionId, { ...portion, sandboxId, now: at });
-          noted = yield* waitOutOutage("conversation", noting);
-          if (noted === null) return false;
-          written = { after: portion.rev, seq: noted.conversation.seq };
-          hub.publish(sessionId, texts.written(noted));
+          change = yield* waitOutOutage("conversation", noting);
+          if (change === null) return false;
+          position = { after: portion.rev, seq: change.conversation.seq };
+          hub.publish(sessionId, texts.written(change));
         }
         if (portion.turn !== null) occasions.works(isTurnOpen(portion.turn));
-        times.reported(portion.items, portion.turn, noted?.spent ?? []);
-        const changes = noted?.changes ?? [];
+        times.reported(portion.items, portion.turn, change?.spent ?? []);
+        const changes = change?.changes ?? [];
         keepOutputs(changes);
-        yield* report({ items: portion.items, changes, seq: written.seq, turn: portion.turn, ended });
+        yield* report({ items: portion.items, changes, seq: position.seq, turn: portion.turn, ended });
         return true;
       });
       /** Ends when the sandbox is not current any more (L3). */
       const write = Effect.gen(function* () {
         yield* unwritten.isThere.await;
-        const isCurrent = yield* keep(portionOf(unwritten.take()));
+        const isCurrent = yield* keep(toPortion(unwritten.take()));
         unwritten.wrote();
         return isCurrent;
       }).pipe(Effect.repeat({ while: (isCurrent) => isCurrent }));
@@ -169,15 +169,15 @@ export const conversationFollower = Effect.fnUntraced(function* (options: Reques
           yield* unwritten.hasRoom.await;
         }
       });
-      let known: DaemonLink | null = followed.link;
+      let knownLink: DaemonLink | null = followed.link;
       const once = Effect.gen(function* () {
         // L2: a write that has begun counts.
         yield* unwritten.isSettled.await;
         // After a failure the link is looked up again: the sandbox's node may have a new address.
-        const link = known ?? (yield* linked(provider, sandboxId));
-        known = null;
+        const link = knownLink ?? (yield* withLink(provider, sandboxId));
+        knownLink = null;
         const context = yield* sign(sandboxId, sessionId);
-        const lines = daemon.conversation(link, { context, after: written.after });
+        const lines = daemon.conversation(link, { context, after: position.after });
         yield* Stream.runForEachArray(lines, take);
       }).pipe(Effect.catchTag("NoConversation", () => Effect.never));
       const read = Effect.andThen(Effect.retry(once, AGAIN), Effect.sleep("250 millis"));

@@ -13,7 +13,7 @@ import type { ChangedConversation, Item } from "../../store/ports/sessions/conve
 interface Growing {
   /** The whole text, as far as it was reported. */
   text: string;
-  /** How much of it readers have. Null: their text is another one. */
+  /** How much of it readers have. Null if their text is another one. */
   shown: number | null;
   /** Since which version their text has only grown. */
   base: number;
@@ -22,7 +22,7 @@ interface Growing {
 }
 
 /** The text that grows, if the item has one. */
-const textOf = ({ content }: Pick<Item, "content">): string | null => {
+const itemText = ({ content }: Pick<Item, "content">): string | null => {
   const last = content.at(-1);
   return last?.type === "text" ? last.text : null;
 };
@@ -38,26 +38,26 @@ export class GrowingTexts {
 
   /** A version that is not written yet. */
   reported(item: NativeItem): void {
-    const text = textOf(item);
+    const text = itemText(item);
     // A closed item's text ends. It is forgotten when that version is written.
     if (isClosed(item.status) || text === null) return;
-    const known = this.#texts.get(item.native_id);
-    if (known === undefined) this.#texts.set(item.native_id, { text, shown: null, base: 0, id: null });
-    else if (known.text !== text) Object.assign(known, { text, shown: null });
+    const growing = this.#texts.get(item.native_id);
+    if (growing === undefined) this.#texts.set(item.native_id, { text, shown: null, base: 0, id: null });
+    else if (growing.text !== text) Object.assign(growing, { text, shown: null });
   }
 
   /** @returns what readers get of it now. */
   grew({ native_id: native, offset, text }: TextDelta): readonly ItemDelta[] {
-    const known = this.#texts.get(native);
-    if (known === undefined) return [];
-    if (known.text.length !== offset) {
-      known.shown = null;
+    const growing = this.#texts.get(native);
+    if (growing === undefined) return [];
+    if (growing.text.length !== offset) {
+      growing.shown = null;
       return [];
     }
-    known.text += text;
-    if (known.shown !== offset || known.id === null) return [];
-    known.shown += text.length;
-    return [{ itemId: known.id, offset, text, seq: known.base }];
+    growing.text += text;
+    if (growing.shown !== offset || growing.id === null) return [];
+    growing.shown += text.length;
+    return [{ itemId: growing.id, offset, text, seq: growing.base }];
   }
 
   /** Versions are written. @returns what readers get after them. */
@@ -77,17 +77,17 @@ export class GrowingTexts {
 
   /** What came after a written version (G2). */
   #again(nativeId: string, item: Item): readonly ItemDelta[] {
-    const known = this.#texts.get(nativeId);
-    const text = textOf(item);
-    if (known === undefined || text === null) return [];
-    known.id = item.id;
-    if (!known.text.startsWith(text)) {
-      known.shown = null;
+    const growing = this.#texts.get(nativeId);
+    const text = itemText(item);
+    if (growing === undefined || text === null) return [];
+    growing.id = item.id;
+    if (!growing.text.startsWith(text)) {
+      growing.shown = null;
       return [];
     }
-    if (known.shown === null) known.base = this.#seq;
-    known.shown = known.text.length;
-    const rest = known.text.slice(text.length);
+    if (growing.shown === null) growing.base = this.#seq;
+    growing.shown = growing.text.length;
+    const rest = growing.text.slice(text.length);
     return rest === "" ? [] : [{ itemId: item.id, offset: text.length, text: rest, seq: this.#seq }];
   }
 }

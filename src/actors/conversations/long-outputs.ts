@@ -4,7 +4,7 @@ import * as Queue from "effect/Queue";
 import { isClosed } from "../../domain/conversation/conversation.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import { Conversations, type ConversationChange } from "../../store/ports/sessions/conversations.ts";
 import { waitOutOutage } from "../../store/ports/outage.ts";
@@ -19,7 +19,7 @@ interface LongItem {
 }
 
 /** Its item, if it has ended with the beginning of an output. */
-const longOf = (change: ConversationChange, sandboxId: string): readonly LongItem[] => {
+const longItems = (change: ConversationChange, sandboxId: string): readonly LongItem[] => {
   if (change.type !== "item") return [];
   const { id, nativeId, tool, pruned, status, sandboxId: by } = change.item;
   const isLong = tool?.truncated === true && !pruned;
@@ -42,7 +42,7 @@ export const outputKeeper = Effect.gen(function* () {
   }) {
     const waiting = yield* Queue.unbounded<LongItem>();
     const keep = Effect.fnUntraced(function* ({ id: itemId, nativeId }: LongItem) {
-      const link = yield* linked(provider, sandboxId);
+      const link = yield* withLink(provider, sandboxId);
       const text = yield* daemon.output(link, yield* sign(sandboxId, sessionId), nativeId);
       if (text === null) return;
       const keeping = conversations.keepOutput(sessionId, { itemId, sandboxId, text });
@@ -54,7 +54,7 @@ export const outputKeeper = Effect.gen(function* () {
     );
     yield* Effect.forkScoped(Effect.forever(next));
     return (changes: readonly ConversationChange[]): void => {
-      for (const item of changes.flatMap((change) => longOf(change, sandboxId)))
+      for (const item of changes.flatMap((change) => longItems(change, sandboxId)))
         Queue.offerUnsafe(waiting, item);
     };
   });

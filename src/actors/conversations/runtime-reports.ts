@@ -27,7 +27,7 @@ import {
 } from "../../store/ports/sessions/conversations.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Actors } from "../../services/actors.ts";
-import { told } from "../delivery.ts";
+import { deliver } from "../delivery.ts";
 import { waitOutOutage } from "../../store/ports/outage.ts";
 
 /** The actor mostly hears of a request before its time is over. */
@@ -49,7 +49,7 @@ interface News {
   /** The conversation's number after this write. */
   readonly seq: number;
   readonly turn: TurnNow | null;
-  /** How many turns have ended. Null: no news. */
+  /** How many turns have ended. Null means no news. */
   readonly ended: number | null;
 }
 
@@ -94,10 +94,10 @@ class OpenRequests {
 
 /** @returns a function that names the session with the title that the runtime has now */
 const entitling = ({ entitle }: Sessions["Service"], sessionId: string) => {
-  let titled: string | undefined;
+  let lastTitle: string | undefined;
   return Effect.fnUntraced(function* (turn: TurnNow | null) {
-    if (turn?.title === undefined || turn.title === titled) return;
-    titled = turn.title;
+    if (turn?.title === undefined || turn.title === lastTitle) return;
+    lastTitle = turn.title;
     const name = rowText(storableText(turn.title));
     if (name === "") return;
     const now = yield* Clock.currentTimeMillis;
@@ -120,8 +120,8 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
   }) {
     const session = yield* waitOutOutage("conversation", sessions.get(sessionId));
     const page = conversations.page(sessionId, { before: null, limit: 1 });
-    const openRequests = Effect.map(Effect.orDie(waitOutOutage("conversation", page)), (known) =>
-      (known?.requests ?? []).filter((item) => item.sandboxId === sandboxId),
+    const openRequests = Effect.map(Effect.orDie(waitOutOutage("conversation", page)), (firstPage) =>
+      (firstPage?.requests ?? []).filter((item) => item.sandboxId === sandboxId),
     );
     const requests = new OpenRequests();
     // A trigger's session has no person who could answer.
@@ -130,13 +130,13 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const run = Effect.runForkWith(yield* Effect.context());
     /** The machine takes only an answer to a request that it knows and that has none, so the answer may be repeated. */
     const expire = (requestId: string, waitMs: number): void => {
-      const declined = { declined: "expired" as const };
-      const given = { type: "answer.given" as const, requestId, answer: declined, by: null };
-      const answered = Effect.repeat(told(actors.conversation(sessionId, given)), {
+      const answer = { declined: "expired" as const };
+      const event = { type: "answer.given" as const, requestId, answer: answer, by: null };
+      const delivery = Effect.repeat(deliver(actors.conversation(sessionId, event)), {
         while: () => requests.has(requestId),
         schedule: Schedule.spaced(EXPIRED_AGAIN),
       });
-      run(Effect.forkIn(Effect.delay(answered, waitMs), scope));
+      run(Effect.forkIn(Effect.delay(delivery, waitMs), scope));
     };
     /** Reads which requests are open. A request that is new here has waited since it was made. */
     const readRequests = Effect.gen(function* () {
@@ -153,7 +153,9 @@ export const runtimeReporter = Effect.fnUntraced(function* ({ requestTtlMs }: Re
     const entitle = entitling(sessions, sessionId);
 
     const waiting = yield* Queue.sliding<RuntimeReported>(1);
-    const next = Effect.flatMap(Queue.take(waiting), (event) => told(actors.conversation(sessionId, event)));
+    const next = Effect.flatMap(Queue.take(waiting), (event) =>
+      deliver(actors.conversation(sessionId, event)),
+    );
     yield* Effect.forkIn(Effect.forever(next), scope);
 
     let state: Pick<RuntimeReported, "ended" | "isWorking"> | null = null;

@@ -13,7 +13,7 @@ import { SandboxProvider, type DaemonLink } from "../../sandbox/port.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Measures } from "../../telemetry/port.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import type { SaveOccasions } from "../sandboxes/continuous-saves.ts";
 import { waitOutOutage } from "../../store/ports/outage.ts";
@@ -45,35 +45,35 @@ export const turnFollower = Effect.gen(function* () {
     { sandboxId, sessionId }: Turns,
     { number, conversation, ...turn }: NumberedTurn,
   ): Effect.fn.Return<void, StoreError> {
-    const told = storableTurn(turn);
-    if (told === null) return;
+    const storedTurn = storableTurn(turn);
+    if (storedTurn === null) return;
     const now = yield* Clock.currentTimeMillis;
-    const noted = yield* sessions.noteTurn(sessionId, {
+    const session = yield* sessions.noteTurn(sessionId, {
       sandboxId,
       number,
-      ...told,
+      ...storedTurn,
       conversation: storableConversationTurn(conversation),
       now,
     });
-    if (noted !== null) measures.count("turns_total", { state: told.state });
-    if (noted === null || told.state !== "failed") return;
+    if (session !== null) measures.count("turns_total", { state: storedTurn.state });
+    if (session === null || storedTurn.state !== "failed") return;
     yield* Effect.logWarning("a turn failed", {
-      project: noted.projectId,
+      project: session.projectId,
       session: sessionId,
       sandbox: sandboxId,
-      ...told.error,
+      ...storedTurn.error,
     });
   });
 
   return ({ sandboxId, sessionId, occasions, ...first }: Followed): Effect.Effect<never> => {
     let after = 0;
-    let known: DaemonLink | null = first.link;
+    let knownLink: DaemonLink | null = first.link;
     const next = Effect.gen(function* () {
       // After a failure the link is looked up again: the sandbox's node may have a new address.
-      const link = known ?? (yield* linked(provider, sandboxId));
-      known = null;
+      const link = knownLink ?? (yield* withLink(provider, sandboxId));
+      knownLink = null;
       const turn = yield* daemon.turn(link, yield* sign(sandboxId, sessionId), after);
-      known = link;
+      knownLink = link;
       if (turn === null || turn.number <= after) return;
       yield* waitOutOutage("turns", note({ sandboxId, sessionId }, turn));
       after = turn.number;

@@ -70,23 +70,23 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     // A boot that is done again begins again. Only a sandbox that must end is not booted.
     if (!(yield* sandboxes.beginBoot(id, { now, deadlineAt: bootDeadlineAt }))) return undefined;
     const since = seconds();
-    let created: number | null = null;
+    let createSeconds: number | null = null;
     const health = Effect.flatMap(provider.link(id), (link) => daemon.health(link, "booted"));
-    const made = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
+    const prepared = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
     const restoring = new RestoreTime();
     const restore = restoring.measure(restoringOf({ sandboxId: id, sessionId }));
-    const ended = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
+    const earlyEnd = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
     const poll = (pause: Duration.Duration) =>
-      Effect.raceFirst(pollUntilReady(health, { pause, last, restore }), ended);
-    const booting = start(sandbox, made).pipe(
-      Effect.tap(() => Effect.sync(() => (created = seconds() - since))),
+      Effect.raceFirst(pollUntilReady(health, { pause, last, restore }), earlyEnd);
+    const booting = start(sandbox, prepared).pipe(
+      Effect.tap(() => Effect.sync(() => (createSeconds = seconds() - since))),
       Effect.flatMap((how) => poll(how === "claimed" ? CLAIMED_POLL : BOOT_POLL)),
       // It began to boot before an upgrade of the service. Its agent has done nothing yet, so it is replaced.
       Effect.catchTag("DaemonOutdated", () =>
         provider
           .destroy(id)
-          .pipe(Effect.andThen(provider.create(made.spec)), Effect.andThen(poll(BOOT_POLL))),
+          .pipe(Effect.andThen(provider.create(prepared.spec)), Effect.andThen(poll(BOOT_POLL))),
       ),
       Effect.catchTag("DaemonOutdated", ({ message }) =>
         Effect.succeed(bootFailed(failure("runtime_failed", message))),
@@ -99,7 +99,7 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
       isReady: outcome.type === "daemon.ready",
       waitedMs: now - createdAt,
       took: seconds() - since,
-      created,
+      created: createSeconds,
       steps: last.health?.boot ?? [],
     };
     reportBoot(measures, times);
@@ -131,12 +131,12 @@ class RestoreTime {
 
   /** Ends when the boot has taken this long beside it. */
   deadline(timeoutMs: number): Effect.Effect<void> {
-    const wait = (ms: number, counted: number): Effect.Effect<void> =>
+    const wait = (ms: number, countedMs: number): Effect.Effect<void> =>
       Effect.andThen(
         Effect.sleep(ms),
         Effect.suspend(() => {
-          if (this.#isRunning) return wait(RESTORE_POLL_MS, counted);
-          const more = this.#spentMs - counted;
+          if (this.#isRunning) return wait(RESTORE_POLL_MS, countedMs);
+          const more = this.#spentMs - countedMs;
           return more <= 0 ? Effect.void : wait(more, this.#spentMs);
         }),
       );
@@ -183,12 +183,12 @@ const starter = Effect.fnUntraced(function* (options: SpecOptions) {
     return "claimed" as const;
   });
 
-  return Effect.fnUntraced(function* ({ id, warmRecipe }: Sandbox, made: Made) {
-    const { spec } = made;
+  return Effect.fnUntraced(function* ({ id, warmRecipe }: Sandbox, prepared: Made) {
+    const { spec } = prepared;
     if (warmRecipe !== null) {
       const outcome =
         warmRecipe === specRecipe(spec)
-          ? yield* Effect.raceFirst(Effect.as(provider.awaitExit(id), "ended" as const), claim(id, made))
+          ? yield* Effect.raceFirst(Effect.as(provider.awaitExit(id), "ended" as const), claim(id, prepared))
           : "outdated";
       measures.count("warm_claims_total", { outcome });
       if (outcome === "claimed") return outcome;
@@ -235,7 +235,7 @@ const BOOTING = new DaemonUnreachable({ message: "the daemon boots" });
 const notCreated = ({ node, code, message }: SandboxError): Failure =>
   failure(node === "dead" ? "sandbox_lost" : (code ?? "sandbox_create_failed"), message);
 
-export const lost = ({ code, message }: SandboxExit): Failure =>
+export const lostFailure = ({ code, message }: SandboxExit): Failure =>
   failure(code === "memory_exceeded" || code === "disk_exceeded" ? code : "sandbox_lost", message);
 
 function saidFailed(health: DaemonHealth): Failure {
@@ -245,7 +245,7 @@ function saidFailed(health: DaemonHealth): Failure {
 
 function endedWhileBooting(exit: SandboxExit, { health }: LastWord): Failure {
   const reason = health?.error ?? null;
-  const { code, message } = lost(exit);
+  const { code, message } = lostFailure(exit);
   return failure(code, reason === null ? message : `${message}; the daemon last said: ${reason}`);
 }
 

@@ -30,7 +30,7 @@ export class SaveOccasions {
     this.news.openUnsafe();
   }
 
-  /** A turn has ended. Null: no message began it. */
+  /** A turn has ended. Null if no message began it. */
   endTurn(turn: string | null): void {
     this.#ended = { turn };
     this.news.openUnsafe();
@@ -55,9 +55,9 @@ export class SaveOccasions {
     this.news.closeUnsafe();
     if (this.#isEnding) return { save: "never" };
     if (this.#isWorking) return { save: "later" };
-    const ended = this.#ended;
+    const endedTurn = this.#ended;
     this.#ended = null;
-    return ended === null ? { save: "never" } : { save: "now", ...ended };
+    return endedTurn === null ? { save: "never" } : { save: "now", ...endedTurn };
   }
 }
 
@@ -79,9 +79,9 @@ export const continuousSaver = Effect.fnUntraced(function* ({ saveEveryMs }: Sav
     return isSafe(yield* saves.save({ ...request, isBackground: true }));
   });
 
-  return (followed: Followed, occasions: SaveOccasions): Effect.Effect<never> => {
+  return (sandbox: Followed, occasions: SaveOccasions): Effect.Effect<never> => {
     const save = (turn: string | null) =>
-      Effect.catchCause(saving(followed, turn), (cause) =>
+      Effect.catchCause(saving(sandbox, turn), (cause) =>
         Effect.as(Effect.logWarning("a session could not be saved; it is tried again later", cause), true),
       );
     const saveTurn = (turn: string | null): Effect.Effect<void> =>

@@ -1,7 +1,7 @@
 /** What a session says of the work and of the turn that a sandbox was lost with. No daemon reports them any more. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { unfinished } from "../../domain/save/saved.ts";
+import { unfinishedSave } from "../../domain/save/saved.ts";
 import { LOST_WORK } from "../../domain/save/shown.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { Conversations } from "../../store/ports/sessions/conversations.ts";
@@ -43,6 +43,6 @@ export const noteLost = Effect.gen(function* () {
     yield* noteTurn(sandboxId, session);
     const { saved } = session;
     if (saved === null) return;
-    yield* sessions.noteSaved(sessionId, { sandboxId, saved: unfinished(saved, LOST_WORK) });
+    yield* sessions.noteSaved(sessionId, { sandboxId, saved: unfinishedSave(saved, LOST_WORK) });
   });
 });

@@ -12,7 +12,7 @@ import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Actors } from "../../services/actors.ts";
 import { awaken } from "../awaken.ts";
-import { told } from "../delivery.ts";
+import { deliver } from "../delivery.ts";
 import { waitOutOutage } from "../../store/ports/outage.ts";
 
 const NOTE =
@@ -50,8 +50,8 @@ export const outdatedStopper = Effect.gen(function* () {
 
   const note = Effect.fnUntraced(function* ({ sandboxId, sessionId }: Place) {
     const now = yield* Clock.currentTimeMillis;
-    const opened = yield* conversations.open(sessionId, now);
-    const last = opened?.sandbox?.id === sandboxId ? opened.sandbox.rev : 0;
+    const conversation = yield* conversations.open(sessionId, now);
+    const last = conversation?.sandbox?.id === sandboxId ? conversation.sandbox.rev : 0;
     const items = [noteAbout(sandboxId, { rev: last + 1, at: now })];
     yield* conversations.note(sessionId, { sandboxId, items, turn: null, rev: last + 1, now });
   });
@@ -70,7 +70,7 @@ export const outdatedStopper = Effect.gen(function* () {
       },
     );
     yield* Effect.orDie(waitOutOutage("conversation", note(place)));
-    yield* told(actors.session(sessionId, { type: "daemon.outdated", sandboxId }));
+    yield* deliver(actors.session(sessionId, { type: "daemon.outdated", sandboxId }));
   });
 });
 

@@ -12,7 +12,7 @@ import { notRestored, type Restored } from "../../domain/save/saved.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { Saves } from "../../saves/port.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 
@@ -48,17 +48,17 @@ export const restorer = Effect.gen(function* () {
     const session = yield* sessions.get(sessionId);
     if (session === null) return null;
     const { projectId } = session;
-    const restored = yield* Effect.timeoutOrElse(saves.restore({ projectId, sessionId, sandboxId }), {
+    const outcome = yield* Effect.timeoutOrElse(saves.restore({ projectId, sessionId, sandboxId }), {
       duration: LONG_SAVE_MS,
       orElse: () => Effect.succeed(notRestored("the saved work could not be brought back within 10 minutes")),
     });
-    yield* sessions.noteRestored(sessionId, { sandboxId, restored });
-    return restored;
+    yield* sessions.noteRestored(sessionId, { sandboxId, restored: outcome });
+    return outcome;
   });
 
   /** The sandbox boots without the work, which stays saved. */
   const goOn = Effect.fnUntraced(function* ({ sandboxId, sessionId }: Place, error: string) {
-    const link = yield* linked(provider, sandboxId);
+    const link = yield* withLink(provider, sandboxId);
     const context = yield* sign(sandboxId, sessionId);
     yield* daemon.saving.restore(link, context, {
       body: bodyWithout(error),
@@ -82,8 +82,8 @@ export const restorer = Effect.gen(function* () {
         if (givenUpFor !== null) return yield* Effect.ignore(goOn(place, givenUpFor));
         const began = yield* Clock.currentTimeMillis;
         since ??= began;
-        const restored = yield* attempt(place);
-        const error = restored?.error ?? null;
+        const outcome = yield* attempt(place);
+        const error = outcome?.error ?? null;
         isDone = error === null;
         if (error === null) return;
         failures += 1;
@@ -95,12 +95,12 @@ export const restorer = Effect.gen(function* () {
       });
     },
     /** Records what a sandbox brought back. */
-    note: Effect.fnUntraced(function* ({ sandboxId, sessionId }: Place, told: Restored | null) {
+    note: Effect.fnUntraced(function* ({ sandboxId, sessionId }: Place, restored: Restored | null) {
       const session = yield* sessions.get(sessionId);
       if (session?.sandboxId !== sandboxId) return;
       // The service knows what it gave, unless it ended before the answer. Daemons of former versions fetched it by themselves.
-      if (told === null || session.restored?.error === null) return;
-      yield* sessions.noteRestored(sessionId, { sandboxId, restored: told });
+      if (restored === null || session.restored?.error === null) return;
+      yield* sessions.noteRestored(sessionId, { sandboxId, restored: restored });
     }),
   };
 });

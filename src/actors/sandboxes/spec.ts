@@ -13,9 +13,9 @@ import type { Claim, GitCredential } from "../../domain/sandbox/launch.ts";
 import { SandboxProvider, type SandboxSpec } from "../../sandbox/port.ts";
 import { providerPointing } from "../../domain/agents/agent-provider.ts";
 import { usedProviders } from "../../domain/sandbox/model.ts";
-import { personOf } from "../../services/connectors/own-credentials.ts";
+import { credentialOwner } from "../../services/connectors/own-credentials.ts";
 import { AccountModels } from "../../services/projects/account-models.ts";
-import { type Agent, startOf } from "../../domain/agents/agents.ts";
+import { type Agent, agentStart } from "../../domain/agents/agents.ts";
 import {
   launchedSubscription,
   type SubscriptionChoice,
@@ -76,7 +76,7 @@ export const sandboxGateway = (
 export const bootTimeLeft = (bootDeadlineAt: number, now: number, bootTimeoutMs: number): number =>
   Math.min(Math.max(0, bootDeadlineAt - now), bootTimeoutMs);
 
-const found = <A>(what: string, row: A | null): Effect.Effect<A> =>
+const requireRow = <A>(what: string, row: A | null): Effect.Effect<A> =>
   row === null ? Effect.die(new Error(`${what} has no row`)) : Effect.succeed(row);
 
 /** The parts of a spec that a session brings. */
@@ -96,34 +96,34 @@ interface Standing {
   readonly session: SessionInput;
   /** Whose own providers of models and subscriptions the session may use. */
   readonly personId: string | null;
-  /** Null: the sandbox waits for a session. */
+  /** Null if the sandbox waits for a session. */
   readonly starting: StartingSession | null;
 }
 
-/** The own subscription that a sandbox gets, and the hosts that its runtime then asks. Null: none. */
+/** The own subscription that a sandbox gets, and the hosts that its runtime then asks. */
 const ownSubscription = Effect.fnUntraced(function* (
   { sandboxId, starting, personId }: Standing,
-  start: { readonly named: Agent } & Pick<ReturnType<typeof startOf>, "agent" | "model">,
+  start: { readonly named: Agent } & Pick<ReturnType<typeof agentStart>, "agent" | "model">,
   secretNames: SubscriptionChoice["secretNames"],
 ) {
   const { named, agent, model } = start;
   if (starting === null || personId === null || agent === null) return null;
   const { kept, deliver } = yield* OwnSubscriptions;
-  const used = usedSubscription(named, model, {
+  const subscription = usedSubscription(named, model, {
     secretNames,
     kept: yield* kept(starting.accountId, personId),
   });
-  if (used === null) return null;
+  if (subscription === null) return null;
   const content = yield* deliver(starting, { sandboxId, runtime: named.runtime.name });
   if (content === null) return null;
-  return { hosts: used.hosts, launched: launchedSubscription(used, content, agent) };
+  return { hosts: subscription.hosts, launched: launchedSubscription(subscription, content, agent) };
 });
 
 /** @returns a function that builds what all sandboxes of a project have in common, from the tables as they are now. */
 const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const projects = yield* Projects;
   const keyring = yield* Keyring;
-  const offered = yield* Runtimes;
+  const runtimes = yield* Runtimes;
   const accountModels = yield* AccountModels;
   const { installed } = yield* SandboxProvider;
   const services = yield* Effect.context<Secrets | Keyring>();
@@ -133,16 +133,20 @@ const standingSpec = Effect.fnUntraced(function* (options: SpecOptions) {
       [projects.states([projectId]), Effect.provideContext(openSecrets(projectId), services)],
       { concurrency: "unbounded" },
     );
-    const { project, tier, manifest } = yield* found(`project ${projectId}`, state);
-    const named = yield* Effect.provideService(agentIn(manifest, session.agentName), Runtimes, offered);
-    const { runtime, agent, model } = startOf(named, session.agentModel);
+    const { project, tier, manifest } = yield* requireRow(`project ${projectId}`, state);
+    const sessionAgent = yield* Effect.provideService(
+      agentIn(manifest, session.agentName),
+      Runtimes,
+      runtimes,
+    );
+    const { runtime, agent, model } = agentStart(sessionAgent, session.agentModel);
     const secretNames = Object.keys(values);
     const providers = usedProviders(
       yield* accountModels({ accountId: project.accountId, projectId, personId }),
       secretNames,
     );
-    const pointing = providerPointing(named, model, { providers, secretNames });
-    const own = yield* ownSubscription(standing, { named, agent, model }, secretNames);
+    const pointing = providerPointing(sessionAgent, model, { providers, secretNames });
+    const own = yield* ownSubscription(standing, { named: sessionAgent, agent, model }, secretNames);
     const digest = yield* installed(runtime);
     const gateway = options.gateway?.tiers.includes(tier) === true ? options.gateway : null;
     const { image, variables } = environment;
@@ -199,14 +203,14 @@ export const sandboxSpec = Effect.fnUntraced(function* (options: SpecOptions) {
   const makeStanding = yield* standingSpec(options);
   return Effect.fnUntraced(function* (row: Booting, environment: BootEnvironment) {
     const { id: sandboxId, sessionId } = row;
-    const session = yield* found(`session ${sessionId}`, yield* sessions.get(sessionId));
+    const session = yield* requireRow(`session ${sessionId}`, yield* sessions.get(sessionId));
     const { projectId } = session;
     const standing = makeStanding({
       sandboxId,
       projectId,
       environment,
       session: { ...session, sessionId },
-      personId: yield* Effect.provideContext(personOf(session), services),
+      personId: yield* Effect.provideContext(credentialOwner(session), services),
       starting: { ...session, id: sessionId },
     });
     const [{ spec, given }, recap] = yield* Effect.all(

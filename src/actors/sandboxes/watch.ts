@@ -7,12 +7,12 @@ import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { pullsSaves } from "../../domain/sandbox/daemon-protocol.ts";
 import { continuousSaver, type SaveOccasions } from "./continuous-saves.ts";
 import type { SavingOptions } from "./work-saver.ts";
 import { conversationFollower } from "../conversations/follower.ts";
-import { bootstrapNoter, lost } from "./boot.ts";
+import { bootstrapNoter, lostFailure } from "./boot.ts";
 import { outdatedStopper } from "./outdated-daemon.ts";
 import type { RequestOptions } from "../conversations/runtime-reports.ts";
 import { turnFollower } from "../conversations/turns.ts";
@@ -38,14 +38,14 @@ export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptio
 
   return Effect.fnUntraced(function* ({ id, sessionId, occasions }: Watched) {
     const look = Effect.gen(function* () {
-      const link = yield* linked(provider, id);
+      const link = yield* withLink(provider, id);
       const { bootstrap, protocol, turn } = yield* daemon.health(link);
       // An agent whose turns are not seen may work at any time.
       if (turn.active === null) occasions.works(true);
       yield* noteBootstrap(sessionId, bootstrap.state);
       return { link, isSettled: bootstrap.state !== "pending", isPulled: pullsSaves(protocol) };
     });
-    const followed = Effect.gen(function* () {
+    const follow = Effect.gen(function* () {
       const { link, isSettled, isPulled } = yield* Effect.retry(look, {
         while: ({ _tag }) => _tag !== "DaemonOutdated",
         schedule: Schedule.spaced(WATCH_POLL),
@@ -59,7 +59,7 @@ export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptio
       if (isSettled) return yield* turns;
       const listen = Effect.catch(Effect.delay(look, WATCH_POLL), () =>
         Effect.succeed({ isSettled: false }),
-      ).pipe(Effect.repeat({ until: (seen) => seen.isSettled }));
+      ).pipe(Effect.repeat({ until: (sight) => sight.isSettled }));
       return yield* Effect.raceFirst(turns, Effect.andThen(listen, Effect.never));
     }).pipe(
       Effect.catchTag("DaemonOutdated", (outdated) =>
@@ -68,7 +68,7 @@ export const sandboxWatcher = Effect.fnUntraced(function* (options: RequestOptio
       // The schedule is endless, so nothing else ends the retry.
       Effect.orDie,
     );
-    const exit = yield* Effect.raceFirst(provider.awaitExit(id), followed);
-    return { type: "sandbox.lost" as const, failure: lost(exit) };
+    const exit = yield* Effect.raceFirst(provider.awaitExit(id), follow);
+    return { type: "sandbox.lost" as const, failure: lostFailure(exit) };
   });
 });

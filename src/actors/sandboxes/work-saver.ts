@@ -8,11 +8,11 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { LONG_SAVE_MS, type SaveOrder } from "../../domain/save/order.ts";
-import { unfinished, type Saved } from "../../domain/save/saved.ts";
+import { unfinishedSave, type Saved } from "../../domain/save/saved.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { Saves } from "../../saves/port.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { waitOutOutage } from "../../store/ports/outage.ts";
@@ -32,7 +32,7 @@ const RELEASE_MS = 10_000;
 const ABORT_SHARE = 0.1;
 
 /** How long a save may take, ms. */
-const limitOf = (order: SaveOrder, saveTimeoutMs: number): number =>
+const saveLimit = (order: SaveOrder, saveTimeoutMs: number): number =>
   order === "try" || order === "require" ? saveTimeoutMs : LONG_SAVE_MS;
 
 /** The share in which its sandbox must be found again. A node that restarts is back within it. */
@@ -64,7 +64,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
   const endTurn = Effect.fnUntraced(
     function* ({ sandboxId, sessionId, order }: Ending) {
       const link = yield* Effect.timeout(
-        Effect.retry(linked(provider, sandboxId), {
+        Effect.retry(withLink(provider, sandboxId), {
           while: ({ node }) => node === "away",
           schedule: backoff("100 millis", "1 second"),
         }),
@@ -82,7 +82,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
 
   const release = Effect.fnUntraced(
     function* ({ sandboxId, sessionId }: Pick<Ending, "sandboxId" | "sessionId">) {
-      const link = yield* linked(provider, sandboxId);
+      const link = yield* withLink(provider, sandboxId);
       yield* daemon.goOn(link, yield* sign(sandboxId, sessionId));
     },
     Effect.retry(backoff("100 millis", "1 second")),
@@ -94,7 +94,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
 
   const save = Effect.fnUntraced(function* (ending: Ending): Effect.fn.Return<Saved> {
     const { sandboxId, sessionId, order } = ending;
-    const limitMs = limitOf(order, saveTimeoutMs);
+    const limitMs = saveLimit(order, saveTimeoutMs);
     const since = yield* Clock.currentTimeMillis;
     const session = yield* Effect.orDie(waitOutOutage("session", sessions.get(sessionId)));
     if (session === null) return yield* Effect.die(new Error(`session ${sessionId} has no row`));
@@ -115,7 +115,7 @@ export const workSaver = Effect.fnUntraced(function* ({ saveTimeoutMs }: SavingO
       duration: limitMs,
       orElse: () =>
         Effect.map(sessions.get(sessionId), (row) =>
-          unfinished(row?.saved ?? null, `the work could not be saved within ${limitMs} ms`),
+          unfinishedSave(row?.saved ?? null, `the work could not be saved within ${limitMs} ms`),
         ).pipe(Effect.orDie),
     });
   });

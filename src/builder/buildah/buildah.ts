@@ -75,7 +75,7 @@ class Builds {
     return new Builds(options, installation, stores);
   }
 
-  /** Null: the program is missing, or names its version in another form. */
+  /** Null if the program is missing, or names its version in another form. */
   async version(): Promise<BuildahVersion | null> {
     const program = findProgram("buildah", this.#options.path);
     if (program === null) return null;
@@ -91,24 +91,24 @@ class Builds {
   }
 
   start(request: BuildRequest, emit: (event: BuildEvent) => void): Running {
-    const stopped = Promise.withResolvers<BuildFailure>();
+    const stop = Promise.withResolvers<BuildFailure>();
     let run: BuildRun | null = null;
     const work = async (): Promise<void> => {
       await checkRequest(request);
       const { path, installationId } = this.#options;
-      const found = findBuildTools(path, firstBlockUid(installationId));
-      const version = "tools" in found ? await this.version() : null;
+      const search = findBuildTools(path, firstBlockUid(installationId));
+      const version = "tools" in search ? await this.version() : null;
       const { stages } = await readDockerfile(request, { version });
-      if ("problem" in found) throw buildError({ code: "builder_unavailable", problem: found.problem });
-      const store = await this.#take(request.layerStore, stopped.promise);
+      if ("problem" in search) throw buildError({ code: "builder_unavailable", problem: search.problem });
+      const store = await this.#take(request.layerStore, stop.promise);
       const installation = this.#installation;
-      run = new BuildRun({ installation, tools: found.tools, request, stages, store, emit });
+      run = new BuildRun({ installation, tools: search.tools, request, stages, store, emit });
       await run.run();
     };
     const running: Running = {
       settled: work().finally(() => this.#running.delete(running)),
       stop: (failure) => {
-        stopped.resolve(failure);
+        stop.resolve(failure);
         run?.stop(failure);
       },
     };
@@ -117,9 +117,9 @@ class Builds {
   }
 
   /** Takes a layer store. A build that is stopped before does not wait until the store is free. */
-  async #take(key: string, stopped: Promise<BuildFailure>): Promise<LayerStore> {
+  async #take(key: string, stop: Promise<BuildFailure>): Promise<LayerStore> {
     const taking = this.#stores.take(key);
-    const first = await Promise.race([stopped, taking]);
+    const first = await Promise.race([stop, taking]);
     if (!("code" in first)) return first;
     void taking.then(
       (store) => store.leave(),
@@ -147,7 +147,7 @@ const asBuildError = (error: unknown): BuildError =>
       });
 
 /** The stream of one build. Its scope ends when the build has left no trace (port.ts B2). */
-const streamOf = (builds: Builds, request: BuildRequest): Stream.Stream<BuildEvent, BuildError> =>
+const buildStream = (builds: Builds, request: BuildRequest): Stream.Stream<BuildEvent, BuildError> =>
   Stream.callback<BuildEvent, BuildError>((queue) =>
     Effect.gen(function* () {
       const running = yield* Effect.acquireRelease(
@@ -175,11 +175,11 @@ const DOCTOR_LIMITS = {
 
 const examine = Effect.fnUntraced(function* (builds: Builds) {
   const place = yield* Effect.promise(async () => {
-    const made = await mkdtemp(join(builds.directory, "doctor-"));
-    await mkdir(join(made, "context"));
-    await mkdir(join(made, "output"));
-    await writeFile(join(made, "context", "Dockerfile"), "FROM scratch\nCOPY Dockerfile /\n");
-    return made;
+    const directory = await mkdtemp(join(builds.directory, "doctor-"));
+    await mkdir(join(directory, "context"));
+    await mkdir(join(directory, "output"));
+    await writeFile(join(directory, "context", "Dockerfile"), "FROM scratch\nCOPY Dockerfile /\n");
+    return directory;
   });
   const request: BuildRequest = {
     id: randomUUID(),
@@ -194,7 +194,7 @@ const examine = Effect.fnUntraced(function* (builds: Builds) {
     limits: DOCTOR_LIMITS,
     output: join(place, "output"),
   };
-  const problem = yield* Stream.runDrain(streamOf(builds, request)).pipe(
+  const problem = yield* Stream.runDrain(buildStream(builds, request)).pipe(
     Effect.as(null),
     Effect.catch(({ failure }) =>
       Effect.succeed(
@@ -227,7 +227,7 @@ export const buildahBuilder = (options: BuildahOptions): Layer.Layer<Environment
       );
       return EnvironmentBuilder.of({
         name: "buildah",
-        build: (request) => streamOf(builds, request),
+        build: (request) => buildStream(builds, request),
         doctor: examine(builds),
       });
     }),

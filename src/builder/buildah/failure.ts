@@ -35,9 +35,9 @@ const BASE =
   /creating build container|initializing source|pinging container registry|reading manifest|short-name|pull access denied|no stage or image found|image not known/i;
 
 /** The line that buildah names, or else the first instruction of the kind that it names. */
-const lineOf = (error: string, stages: readonly Stage[]): number | null => {
-  const said = /StartLine:(\d+)|\bline (\d+)/.exec(error);
-  if (said !== null) return Number(said[1] ?? said[2]);
+const failedLine = (error: string, stages: readonly Stage[]): number | null => {
+  const match = /StartLine:(\d+)|\bline (\d+)/.exec(error);
+  if (match !== null) return Number(match[1] ?? match[2]);
   return stages.flat().find(({ keyword }) => new RegExp(`\\b${keyword}\\b`).test(error))?.line ?? null;
 };
 
@@ -57,11 +57,11 @@ const OWNER_HINT =
   "A build has users and groups from 0 to 65535 only. Give the files one of these numbers, for example by `tar --owner=0 --group=0`.";
 
 /** The end of the output, which closes with what helps if the reason is hard to read. */
-const explained = (tail: string): string => (OWNER.test(tail) ? `${tail.trimEnd()}\n${OWNER_HINT}\n` : tail);
+const withHint = (tail: string): string => (OWNER.test(tail) ? `${tail.trimEnd()}\n${OWNER_HINT}\n` : tail);
 
-const exitOf = (error: string, code: number | null): number | null => {
-  const said = /exit status (\d+)\s*$/.exec(error)?.[1];
-  if (said !== undefined) return Number(said);
+const exitCode = (error: string, code: number | null): number | null => {
+  const status = /exit status (\d+)\s*$/.exec(error)?.[1];
+  if (status !== undefined) return Number(status);
   return code === null || code === NO_COMMAND ? null : code;
 };
 
@@ -71,12 +71,12 @@ export const classifyFailure = ({ code, output, refused, diskBytes, stages }: En
   const error = errorLine(tail);
   if (current === null) {
     return SYNTAX.test(error)
-      ? { code: "syntax", line: lineOf(error, stages) ?? 1, problem: error.slice(0, PROBLEM_MAX) }
+      ? { code: "syntax", line: failedLine(error, stages) ?? 1, problem: error.slice(0, PROBLEM_MAX) }
       : { code: "builder_unavailable", problem: `buildah failed: ${tail.slice(-1000)}` };
   }
   const { step, instruction } = current;
   const { line } = instruction;
-  const exit = exitOf(error, code);
+  const exit = exitCode(error, code);
   const [host] = refused;
   if (exit === FILE_TOO_LARGE || FILE_SIZE.test(lastLines(tail)))
     return { code: "too_large", what: "disk", limit: diskBytes };
@@ -85,14 +85,14 @@ export const classifyFailure = ({ code, output, refused, diskBytes, stages }: En
   const ranCommand = instruction.keyword === "RUN" && exit !== null;
   if (!ranCommand && SYNTAX.test(error)) {
     // buildah reads the arguments of the next instruction before it announces it.
-    const next = /resolving step/.test(error) ? lineOf(error, stages) : null;
+    const next = /resolving step/.test(error) ? failedLine(error, stages) : null;
     return { code: "syntax", line: next ?? line, problem: error.slice(0, PROBLEM_MAX) };
   }
-  const named = /--from=(\S+)/.exec(instruction.text)?.[1];
-  if (!ranCommand && (instruction.keyword === "FROM" || (named !== undefined && BASE.test(error)))) {
-    return { code: "base_unavailable", reference: named ?? fromReference(instruction), line, tail };
+  const fromName = /--from=(\S+)/.exec(instruction.text)?.[1];
+  if (!ranCommand && (instruction.keyword === "FROM" || (fromName !== undefined && BASE.test(error)))) {
+    return { code: "base_unavailable", reference: fromName ?? fromReference(instruction), line, tail };
   }
-  return { code: "step_failed", step, line, exit, tail: explained(tail) };
+  return { code: "step_failed", step, line, exit, tail: withHint(tail) };
 };
 
 export const buildError = (failure: BuildFailure): BuildError => new BuildError({ failure });

@@ -58,10 +58,10 @@ const openDirectories = async ({ directory, runDir }: BuildahOptions): Promise<v
     throw new Error(`the run directory ${runDir} is too long: at most ${RUN_DIRECTORY_MAX} bytes`);
   await mkdir(join(directory, "builds"), { recursive: true, mode: 0o700 });
   await mkdir(runDir, { recursive: true });
-  const found = await lstat(runDir);
-  if (!found.isDirectory() || found.uid !== process.geteuid?.() || (found.mode & 0o022) !== 0)
+  const stats = await lstat(runDir);
+  if (!stats.isDirectory() || stats.uid !== process.geteuid?.() || (stats.mode & 0o022) !== 0)
     throw new Error(`the run directory ${runDir} is not a directory that this user alone can write`);
-  await chmod(runDir, (found.mode & 0o777) | 0o111);
+  await chmod(runDir, (stats.mode & 0o777) | 0o111);
 };
 
 const FILTER = "builder.bpf";

@@ -88,7 +88,7 @@ const memory = (target: string): MountStep => ({ kind: "memory", target, bytes: 
 const directory = (target: string): MountStep => ({ kind: "directory", target });
 
 /** Some files belong to buildah's own directory. */
-const targetOf = (name: string): string =>
+const targetPath = (name: string): string =>
   ["policy.json", "registries.conf", "storage.conf"].includes(name)
     ? `/etc/containers/${name}`
     : `/etc/${name}`;
@@ -98,7 +98,7 @@ const layout = ({ places, phase }: LaunchRequest): MountStep[] => [
   readOnly("/usr", "/usr"),
   ...topLevel(),
   ...["/etc/ld.so.cache", "/etc/ssl", "/etc/pki", "/etc/ca-certificates"].map(optional),
-  ...Object.keys(ETC).map((name) => readOnly(`${places.etc}/${name}`, targetOf(name))),
+  ...Object.keys(ETC).map((name) => readOnly(`${places.etc}/${name}`, targetPath(name))),
   readOnly(places.mountPoint("node"), `${LIBRARY}/node`),
   readOnly(places.mountPoint("forwarder.cjs"), `${LIBRARY}/forwarder.cjs`),
   readOnly(places.mountPoint("programs"), PROGRAMS),

@@ -188,8 +188,8 @@ export class LayerStores {
   }
 
   async #freeBlock(): Promise<number> {
-    const taken = new Set([...this.#records.values()].map(({ block }) => block));
-    for (let block = 0; block < BLOCKS; block += 1) if (!taken.has(block)) return block;
+    const takenBlocks = new Set([...this.#records.values()].map(({ block }) => block));
+    for (let block = 0; block < BLOCKS; block += 1) if (!takenBlocks.has(block)) return block;
     const oldest = this.#oldestUnused();
     if (oldest === null) throw new Error(`all ${BLOCKS} layer stores are in use`);
     const { block } = oldest[1];
@@ -198,8 +198,8 @@ export class LayerStores {
   }
 
   #oldestUnused(): [string, StoreRecord] | null {
-    const unused = [...this.#records].filter(([name]) => !this.#inUse.has(name));
-    return unused.toSorted(([, a], [, b]) => a.usedAtMs - b.usedAtMs)[0] ?? null;
+    const unusedStores = [...this.#records].filter(([name]) => !this.#inUse.has(name));
+    return unusedStores.toSorted(([, a], [, b]) => a.usedAtMs - b.usedAtMs)[0] ?? null;
   }
 
   async #shrink(): Promise<void> {

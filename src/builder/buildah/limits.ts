@@ -37,9 +37,9 @@ const total = async (
   // Lines before the last have a directory each.
   child.stdout.on("data", (chunk: Buffer) => (answer = (answer + chunk.toString("latin1")).slice(-4096)));
   await once(child, "close");
-  const counted = Number.parseInt(answer.trimEnd().split("\n").at(-1) ?? "", 10);
-  if (Number.isNaN(counted)) throw new Error("the files of a build cannot be counted: du gave no answer");
-  return counted;
+  const bytes = Number.parseInt(answer.trimEnd().split("\n").at(-1) ?? "", 10);
+  if (Number.isNaN(bytes)) throw new Error("the files of a build cannot be counted: du gave no answer");
+  return bytes;
 };
 
 /** The disk space and the number of files below directories. Files that vanish meanwhile may count or not. */
@@ -117,11 +117,11 @@ export class LimitWatch {
     const { bavail, bsize, ffree: freeFiles } = await statfs(place);
     const freeBytes = bavail * bsize;
     const last = this.#walk;
-    const lost =
+    const isLost =
       last !== null &&
       (last.freeBytes - freeBytes >= Math.min(LOSS_BYTES, limits.diskBytes * LOSS_SHARE) ||
         last.freeFiles - freeFiles >= Math.min(LOSS_FILES, limits.imageFiles * LOSS_SHARE));
-    if (last !== null && nowMs < (lost ? last.soonestMs : last.nextMs)) return null;
+    if (last !== null && nowMs < (isLost ? last.soonestMs : last.nextMs)) return null;
     const startedMs = performance.now();
     const { bytes, files } = await measureSize(directories);
     const tookMs = performance.now() - startedMs;

@@ -20,8 +20,8 @@ const CONTROL = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200E\u200F\u202A-\u20
 /** Plain text of one line. */
 export const plain = (line: string): string => {
   // The part after the last carriage return is what a terminal shows of a progress bar.
-  const shown = line.replace(/\r+$/, "").split("\r").at(-1) ?? "";
-  return stripVTControlCharacters(shown).replaceAll(CONTROL, "");
+  const visible = line.replace(/\r+$/, "").split("\r").at(-1) ?? "";
+  return stripVTControlCharacters(visible).replaceAll(CONTROL, "");
 };
 
 /** The end of a text within a number of bytes, from the start of a line or, in a longer line, of a character. */
@@ -94,17 +94,17 @@ export class BuildOutput {
     let text = "";
     for (const line of lines) {
       const clean = plain(line).slice(0, LINE_MAX);
-      const begun = this.#begins(clean);
-      if (begun === null) {
+      const step = this.#begins(clean);
+      if (step === null) {
         text += `${clean}\n`;
         continue;
       }
       this.#log(text);
       text = "";
       this.#tail = "";
-      this.#current = begun;
-      const { line: at, text: instruction } = begun.instruction;
-      this.#emit({ kind: "step", step: begun.step, line: at, instruction });
+      this.#current = step;
+      const { line: at, text: instruction } = step.instruction;
+      this.#emit({ kind: "step", step: step.step, line: at, instruction });
     }
     this.#log(text);
   }
@@ -121,9 +121,9 @@ export class BuildOutput {
     const [stage, inStage] = [Number(stageNumber), Number(stepNumber)];
     const follows =
       stage === this.#stage ? inStage === this.#inStage + 1 : stage > this.#stage && inStage === 1;
-    const planned = this.#stages[stage - 1];
-    if (!follows || planned === undefined) return null;
-    const instruction = instructionAt(planned, inStage, Number(count));
+    const nextStage = this.#stages[stage - 1];
+    if (!follows || nextStage === undefined) return null;
+    const instruction = instructionAt(nextStage, inStage, Number(count));
     if (instruction.keyword !== (/^\S+/.exec(text)?.[0] ?? "").toUpperCase() && !isTriggered(instruction))
       return null;
     this.#stage = stage;
@@ -136,6 +136,6 @@ const isTriggered = ({ keyword }: Instruction): boolean => keyword === "FROM";
 
 /** A base image can add steps after FROM (ONBUILD). They get FROM's line. */
 const instructionAt = (stage: Stage, inStage: number, count: number): Instruction => {
-  const added = Math.max(0, count - stage.length);
-  return stage[inStage - 1 - added] ?? stage[0];
+  const addedSteps = Math.max(0, count - stage.length);
+  return stage[inStage - 1 - addedSteps] ?? stage[0];
 };

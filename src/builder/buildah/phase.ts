@@ -69,17 +69,17 @@ const sendFiles = async (tar: string, directory: string, to: Writable): Promise<
   );
   const { stdout } = child;
   if (stdout === null) throw new Error("tar's output is piped");
-  const closed = once(child, "close");
+  const close = once(child, "close");
   // If the sandbox ends early, its end has the reason.
   await pipeline(stdout, to).catch(() => child.kill("SIGKILL"));
-  await closed;
+  await close;
 };
 
 /** Waits for the launcher's first line. @returns false if it ended before */
 const waits = async (reports: Readable, child: ChildProcess): Promise<boolean> => {
   const first = once(reports, "data").then(([chunk]) => (chunk as Buffer).toString().startsWith("waiting"));
-  const ended = once(child, "exit").then(() => false);
-  return Promise.race([first, ended]);
+  const exit = once(child, "exit").then(() => false);
+  return Promise.race([first, exit]);
 };
 
 /**
@@ -100,9 +100,9 @@ export const runPhase = async (request: PhaseRequest): Promise<PhaseEnd> => {
   } finally {
     closeSync(filter);
   }
-  const closed = once(child, "close") as Promise<[number | null]>;
+  const close = once(child, "close") as Promise<[number | null]>;
   // Awaited below; a failure before that is thrown there.
-  closed.catch(() => undefined);
+  close.catch(() => undefined);
   request.started(child);
   const [stdin, stdout, stderr, signals] = child.stdio as unknown as [Writable, Readable, Readable, Duplex];
   for (const stream of [stdin, stdout]) stream.on("error", () => undefined);
@@ -118,7 +118,7 @@ export const runPhase = async (request: PhaseRequest): Promise<PhaseEnd> => {
     if ("text" in input) stdin.end(input.text);
     else await sendFiles(request.tools.tar, input.files, stdin);
   }
-  const [code] = await closed;
+  const [code] = await close;
   const lines = reports().split("\n").slice(1, -1);
   return { code, reports: lines, complaint: complaint().trim() };
 };
@@ -135,6 +135,6 @@ export const killPhase = async (child: ChildProcess | null, run: string): Promis
     for (const pid of left) signal(pid, "SIGKILL");
     return left.length === 0 && (child === null || child.exitCode !== null || child.signalCode !== null);
   };
-  const gone = await poll(isGone, { everyMs: POLL_MS, withinMs: BURIAL_MS });
-  if (gone === null) throw new Error("processes of a build cannot be stopped");
+  const isBuried = await poll(isGone, { everyMs: POLL_MS, withinMs: BURIAL_MS });
+  if (isBuried === null) throw new Error("processes of a build cannot be stopped");
 };

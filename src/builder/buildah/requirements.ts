@@ -39,20 +39,20 @@ export const findBuildTools = (
     return { problem: "the service does not run as root, and builds need user ids of their own" };
   if (knownArchitecture(process.arch) === null)
     return { problem: `builds do not work on ${process.arch}, because no seccomp filter exists for it` };
-  const found: Partial<Record<keyof BuildTools, string>> = {};
+  const programs: Partial<Record<keyof BuildTools, string>> = {};
   const missing = new Set<string>();
   for (const [name, source] of Object.entries(PROGRAMS)) {
     const program = findProgram(name, path);
     if (program === null) missing.add(source);
-    else found[name as keyof BuildTools] = program;
+    else programs[name as keyof BuildTools] = program;
   }
   // buildah runs inside, where only /usr is.
-  if (found.buildah !== undefined && !found.buildah.startsWith("/usr/")) missing.add(PROGRAMS.buildah);
+  if (programs.buildah !== undefined && !programs.buildah.startsWith("/usr/")) missing.add(PROGRAMS.buildah);
   if (missing.size > 0) return { problem: `these packages are not installed: ${[...missing].join(", ")}` };
   const blocks = (["uid_map", "gid_map"] as const).every((file) =>
     mapHasUids(readFileSync(`/proc/self/${file}`, "utf8"), firstUid, BLOCK_UIDS),
   );
   if (!blocks)
     return { problem: `the service's user namespace lacks the ${BLOCK_UIDS} user ids from ${firstUid} on` };
-  return { tools: found as BuildTools };
+  return { tools: programs as BuildTools };
 };

@@ -51,7 +51,7 @@ const ExportedWire = Schema.fromJsonString(
 );
 const decodeExported = Schema.decodeUnknownSync(ExportedWire);
 
-const environmentOf = (lines: readonly string[]): Readonly<Record<string, string>> =>
+const parseEnvironment = (lines: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     lines.flatMap((line) => {
       const at = line.indexOf("=");
@@ -104,24 +104,24 @@ export class BuildRun {
    */
   async run(): Promise<void> {
     const { request, store } = this.#options;
-    let built: ImageFile | null = null;
+    let image: ImageFile | null = null;
     try {
       await this.#prepare();
       const watching = this.#watch();
       try {
-        built = await this.#phases();
+        image = await this.#phases();
       } finally {
         this.#over.abort();
         await watching;
       }
     } finally {
-      const kept = built !== null;
-      await this.#cleanUp(kept);
+      const hasImage = image !== null;
+      await this.#cleanUp(hasImage);
       const after = this.#broken ? null : { ...(await measureSize([store.layers])), atMs: currentMs() };
       await store.release(after);
     }
-    const { digest, env, user, workdir, bytes, files } = built;
-    await writeFile(join(request.output, "image.json"), `${JSON.stringify(built)}\n`, { flag: "wx" });
+    const { digest, env, user, workdir, bytes, files } = image;
+    await writeFile(join(request.output, "image.json"), `${JSON.stringify(image)}\n`, { flag: "wx" });
     this.#options.emit({ kind: "built", digest, config: { env, user, workdir, bytes, files } });
   }
 
@@ -195,19 +195,19 @@ export class BuildRun {
     this.#check();
     const [up, report] = end.reports;
     if (up !== "up" || report === undefined) throw unavailable(end.complaint || stdout);
-    const exported = decodeExported(report);
-    this.#broken = exported.kind === "failed";
-    if (exported.kind === "failed") throw unavailable(exported.problem);
-    if (exported.kind === "too_large") {
-      const limit = exported.what === "image" ? request.limits.imageBytes : request.limits.imageFiles;
+    const exportResult = decodeExported(report);
+    this.#broken = exportResult.kind === "failed";
+    if (exportResult.kind === "failed") throw unavailable(exportResult.problem);
+    if (exportResult.kind === "too_large") {
+      const limit = exportResult.what === "image" ? request.limits.imageBytes : request.limits.imageFiles;
       throw buildError({
         code: "too_large",
-        what: exported.what,
-        limit: exported.what === "path" ? PATH_MAX : limit,
+        what: exportResult.what,
+        limit: exportResult.what === "path" ? PATH_MAX : limit,
       });
     }
-    const { digest, env, user, workdir, bytes, files } = exported;
-    return { version: 1, digest, env: environmentOf(env), user, workdir, bytes, files };
+    const { digest, env, user, workdir, bytes, files } = exportResult;
+    return { version: 1, digest, env: parseEnvironment(env), user, workdir, bytes, files };
   }
 
   async #phase(

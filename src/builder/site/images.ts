@@ -41,7 +41,7 @@ export interface ImageSiteOptions {
   readonly imagesBytes: number;
   /** Digests of images that sandboxes on this machine use. */
   readonly inUse: () => Promise<ReadonlySet<string>>;
-  /** Where images are pushed for sandboxes elsewhere. Null: nowhere. */
+  /** Where images are pushed for sandboxes elsewhere. Null means nowhere. */
   readonly registry: RegistryImages | null;
   /** How registries are asked for the digests of tags. Tests do without a network. */
   readonly askRegistry?: AskRegistry;
@@ -49,7 +49,7 @@ export interface ImageSiteOptions {
 
 const builtImage = ({ digest, bytes, files }: ImageFacts): BuiltImage => ({ digest, bytes, files });
 
-const failed = (error: unknown): BuildError => {
+const toBuildError = (error: unknown): BuildError => {
   if (error instanceof BuildError) return error;
   const message = thrownText(error);
   return new BuildError({
@@ -60,7 +60,7 @@ const failed = (error: unknown): BuildError => {
   });
 };
 
-const attempt = <A>(work: () => Promise<A>) => Effect.tryPromise({ try: work, catch: failed });
+const attempt = <A>(work: () => Promise<A>) => Effect.tryPromise({ try: work, catch: toBuildError });
 
 /** A directory that is removed when the scope closes. */
 const temporary = (make: () => Promise<string>) =>
@@ -82,16 +82,16 @@ const excess = (
     if (!names.has(image.digest)) bytes += image.bytes;
     names.set(image.digest, (names.get(image.digest) ?? 0) + 1);
   }
-  const removed: NamedImage[] = [];
-  for (const named of images.toSorted((one, other) => one.usedMs - other.usedMs)) {
-    const build = buildOfImageName(named.name);
+  const removals: NamedImage[] = [];
+  for (const image of images.toSorted((one, other) => one.usedMs - other.usedMs)) {
+    const build = buildOfImageName(image.name);
     if (build === null || kept.has(build) || (bytes <= budget && !gone.has(build))) continue;
-    const left = (names.get(named.tree.digest) ?? 1) - 1;
-    names.set(named.tree.digest, left);
-    if (left === 0) bytes -= named.tree.bytes;
-    removed.push(named);
+    const left = (names.get(image.tree.digest) ?? 1) - 1;
+    names.set(image.tree.digest, left);
+    if (left === 0) bytes -= image.tree.bytes;
+    removals.push(image);
   }
-  return removed;
+  return removals;
 };
 
 /** @returns a function that asks a registry for the digest of a tag */
@@ -165,19 +165,19 @@ const forgetting = (registry: RegistryImages, names: readonly string[]): Effect.
 /** @returns a function that makes room on the disk */
 const collecting = ({ store, imagesBytes, registry, inUse }: ImageSiteOptions) =>
   Effect.fnUntraced(function* ({ now, ...builds }: CollectRequest) {
-    const removed = excess(yield* Effect.promise(() => store.list()), builds, imagesBytes);
+    const removals = excess(yield* Effect.promise(() => store.list()), builds, imagesBytes);
     // A sandbox of another name of the same image pushes it again.
     if (registry !== null)
       yield* forgetting(
         registry,
-        removed.map(({ name }) => name),
+        removals.map(({ name }) => name),
       );
-    yield* Effect.promise(() => Promise.all(removed.map(({ name }) => store.remove(name))));
+    yield* Effect.promise(() => Promise.all(removals.map(({ name }) => store.remove(name))));
     // Also what lost its name before: a new build of the same name, or an operator's removal.
     yield* Effect.tryPromise(async () => store.prune(await inUse(), now)).pipe(
       Effect.catch(({ cause }) => Effect.logWarning("unused images stay", cause)),
     );
-    return removed.flatMap(({ name }) => buildOfImageName(name) ?? []);
+    return removals.flatMap(({ name }) => buildOfImageName(name) ?? []);
   });
 
 /** Runs a builder. @returns the facts of the image; its files are in the output */
@@ -215,8 +215,8 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
     { id, projectId, source, secrets, pull, files }: SiteRequest,
     report: (event: SiteEvent) => Effect.Effect<void>,
   ) {
-    const known = yield* find(id);
-    if (known !== null) return known;
+    const image = yield* find(id);
+    if (image !== null) return image;
     const context = yield* temporary(() => mkdtemp(join(contexts, `${id}-`)));
     yield* writeContext(context, files, { bytes: limits.diskBytes, files: limits.imageFiles });
     yield* report({ kind: "context" });
@@ -249,9 +249,9 @@ const make = Effect.fnUntraced(function* (options: ImageSiteOptions) {
       }),
     );
     yield* attempt(() => prepareRoot(join(output, "root")));
-    const kept = yield* attempt(() => store.keep(output, buildImageName(id), facts));
+    const result = yield* attempt(() => store.keep(output, buildImageName(id), facts));
     if (options.registry !== null) yield* pushing(options.registry, id, report);
-    return builtImage(kept);
+    return builtImage(result);
   }, Effect.scoped);
 
   return BuildSite.of({

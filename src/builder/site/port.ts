@@ -54,7 +54,7 @@ export interface CollectRequest {
 export class BuildSite extends Context.Service<
   BuildSite,
   {
-    /** What builds here. Null: nothing does, and Dockerfiles have no effect. */
+    /** What builds here. Null if nothing does, and Dockerfiles have no effect. */
     readonly builder: string | null;
     /** Builds and keeps an image. Interrupt it to cancel the build. */
     readonly build: (
@@ -63,7 +63,7 @@ export class BuildSite extends Context.Service<
     ) => Effect.Effect<BuiltImage, BuildError>;
     /** Asks a registry what a tag stands for now, as a build here would find it. @param reference with registry and tag */
     readonly lookUp: (reference: string) => Effect.Effect<string, BaseUnknown>;
-    /** The image of a build. Null: it is not here. */
+    /** The image of a build. Null if it is not here. */
     readonly find: (id: string) => Effect.Effect<BuiltImage | null>;
     /** The builds that have an image here. */
     readonly held: Effect.Effect<readonly string[]>;

@@ -18,7 +18,7 @@ export interface SimulatedSitePlan {
   /** Milliseconds of the steps, and of the copying of the image. */
   readonly stepsMs: number;
   readonly exportMs: number;
-  /** Null: it succeeds. */
+  /** Null if it succeeds. */
   readonly failure: BuildFailure | null;
 }
 
@@ -56,10 +56,10 @@ export class SimulatedSite {
     collect: ({ kept, gone }) =>
       Effect.sync(() => {
         const free = [...this.images.keys()].filter((id) => !kept.has(id) && !gone.has(id));
-        const doomed = [...gone].filter((id) => this.images.has(id));
-        const removed = [...doomed, ...free.slice(0, Math.max(0, free.length - this.budget))];
-        for (const id of removed) this.images.delete(id);
-        return removed;
+        const deletedIds = [...gone].filter((id) => this.images.has(id));
+        const removals = [...deletedIds, ...free.slice(0, Math.max(0, free.length - this.budget))];
+        for (const id of removals) this.images.delete(id);
+        return removals;
       }),
     build: (request, report) =>
       Effect.acquireUseRelease(
@@ -74,8 +74,8 @@ export class SimulatedSite {
     request: SiteRequest,
     report: Parameters<(typeof BuildSite)["Service"]["build"]>[1],
   ) {
-    const known = this.images.get(request.id);
-    if (known !== undefined) return known;
+    const former = this.images.get(request.id);
+    if (former !== undefined) return former;
     const content = createHash("sha256");
     let dockerfile = "";
     for (let after: string | null = null, isMore = true; isMore;) {
@@ -89,8 +89,8 @@ export class SimulatedSite {
     }
     const { stepsMs, exportMs, failure } = this.plan(request);
     yield* report({ kind: "context" });
-    const parsed = parseDockerfile(dockerfile);
-    const references = parsed.kind === "stages" ? namedBases(parsed, request.source) : [];
+    const stages = parseDockerfile(dockerfile);
+    const references = stages.kind === "stages" ? namedBases(stages, request.source) : [];
     const bases = references.map((reference) => ({ reference, digest: this.tags.get(reference) ?? null }));
     if (bases.length > 0) yield* report({ kind: "bases", bases });
     yield* report({ kind: "step", step: 1, line: 1, instruction: "FROM scratch" });

@@ -1,5 +1,5 @@
 /** `platform triggers new` and `platform triggers templates`: triggers that do not exist yet. Each becomes a change request. */
-import { secretNameOf, triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
+import { webhookSecretName, triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
 import { command } from "../command.ts";
 import { usage } from "../failure.ts";
 import { table, visible } from "../terminal.ts";
@@ -88,7 +88,7 @@ const create = command({
         merge,
         ...(options.slug !== undefined && {
           slug: options.slug,
-          ...(known?.secret_env !== undefined && { secret_env: secretNameOf(options.slug) }),
+          ...(known?.secret_env !== undefined && { secret_env: webhookSecretName(options.slug) }),
         }),
         ...(options.name !== undefined && { name: options.name }),
         ...(options.title !== undefined && { title: options.title }),

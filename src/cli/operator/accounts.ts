@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import { EXIT, Failure } from "../failure.ts";
 import type { Environment } from "../configuration.ts";
 import { accountWire, instantOrNull, tokenWire } from "../../http/steps/wire.ts";
-import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
+import { withAudit, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { readConfig } from "../../settings/config.ts";
 import { tokenHash } from "../../domain/ids.ts";
@@ -77,7 +77,7 @@ export const createAccount = (
             now: yield* Clock.currentTimeMillis,
           })
           .pipe(
-            audited(({ id, name }) => ({
+            withAudit(({ id, name }) => ({
               action: "account.created",
               target: id,
               accountId: id,
@@ -127,7 +127,7 @@ export const createUser = (
       const user = yield* (yield* Accounts)
         .createUser({ ...wish, id: yield* newUuid, now })
         .pipe(
-          audited((made) =>
+          withAudit((made) =>
             made === null
               ? null
               : { action: "person.created", target: made.id, accountId, changes: { name, role } },
@@ -182,7 +182,7 @@ export const createToken = (environment: Environment, { name, userId, projectId,
         })
         .pipe(
           Effect.tap(() => identity.letIn(userId, now)),
-          audited(({ id }) => ({
+          withAudit(({ id }) => ({
             action: "token.created",
             target: id,
             accountId,
@@ -201,7 +201,7 @@ export const deleteToken = (environment: Environment, accountId: string, tokenId
       const now = yield* Clock.currentTimeMillis;
       const row = { action: "token.deleted", target: tokenId, accountId } as const;
       const deleted = (yield* Identity).deleteToken({ accountId, userId: null }, tokenId, now);
-      if (!(yield* deleted.pipe(audited((isDeleted) => (isDeleted ? row : null)))))
+      if (!(yield* deleted.pipe(withAudit((isDeleted) => (isDeleted ? row : null)))))
         return yield* Effect.fail(absent("token"));
     }),
   );

@@ -9,7 +9,7 @@ import { localTable as table, time, timeOrDash, visible } from "../terminal.ts";
 import { anyId, oneOf } from "../words.ts";
 import type { AccountRole } from "../../domain/person/role.ts";
 import type { Tier } from "../../domain/person/tier.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 /** As in domain/person/tier.ts, which would load effect at the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
@@ -215,7 +215,7 @@ const tierSet = command({
     const { session_cap: cap, ...account } = await perform(setTier(environment, accountId, tier));
     return {
       json: JSON.stringify({ ...account, session_cap: cap }),
-      text: visible(`${account.id} ${tier}: ${counted(cap, "session")}`),
+      text: visible(`${account.id} ${tier}: ${quantity(cap, "session")}`),
     };
   },
 });
@@ -243,7 +243,7 @@ every service with the new key. Run the command on the service's machine, as its
     return {
       json: JSON.stringify(made),
       text: visible(
-        `Master key ${made.version} now encrypts ${counted(made.secrets, "secret")}, ${counted(made.repository_credentials, "repository credential")}, ${counted(made.connector_credentials, "connector credential")}, ${counted(made.outbound_webhooks, "outbound webhook")}, ${counted(made.model_providers, "model provider")} and ${counted(made.subscriptions, "subscription")}. ${then}`,
+        `Master key ${made.version} now encrypts ${quantity(made.secrets, "secret")}, ${quantity(made.repository_credentials, "repository credential")}, ${quantity(made.connector_credentials, "connector credential")}, ${quantity(made.outbound_webhooks, "outbound webhook")}, ${quantity(made.model_providers, "model provider")} and ${quantity(made.subscriptions, "subscription")}. ${then}`,
       ),
     };
   },

@@ -27,7 +27,7 @@ import * as Pauses from "../../store/postgres/pauses.ts";
 import * as ProjectChanges from "../../store/postgres/projects/project-changes.ts";
 import * as Secrets from "../../store/postgres/projects/secrets.ts";
 import { installedDatabase } from "./database.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 export interface Finding {
   readonly name: string;
@@ -111,7 +111,7 @@ const savesLook = Effect.fnUntraced(function* ({ dataDir, savesProjectBytes }: C
 export const databaseFindings = ({ major, pending, faults }: DatabaseState): readonly Finding[] => {
   if (faults.length > 0)
     return faults.map(({ text, todo }) => fail("database", `Postgres ${major}: ${text}`, todo));
-  const text = `Postgres ${major}, ${pending === 0 ? "all migrations applied" : `${counted(pending, "migration")} pending`}`;
+  const text = `Postgres ${major}, ${pending === 0 ? "all migrations applied" : `${quantity(pending, "migration")} pending`}`;
   return [
     pending === 0 ? ok("database", text) : warn("database", text, "Start the service. It applies them."),
   ];

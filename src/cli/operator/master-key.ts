@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import type { Environment } from "../configuration.ts";
 import { EXIT, Failure } from "../failure.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import type { MasterKeys } from "../../services/keyring.ts";
 import { type Config, readConfig } from "../../settings/config.ts";
 import { uuidInstant } from "../../domain/ids.ts";
@@ -119,7 +119,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
   });
   const row = { action: "master_key.rotated", changes: { version: current.version } } as const;
   const counted = yield* counts.pipe(
-    audited(() => row),
+    withAudit(() => row),
     asOperator,
   );
   faults("rotation.committed");

@@ -24,7 +24,7 @@ import {
   removeRunDirectory,
   runDirectories,
 } from "../../sandbox/machine/disk/leftovers.ts";
-import { runDirectoryOf } from "../../sandbox/machine/disk/run-directory.ts";
+import { runDirectoryPath } from "../../sandbox/machine/disk/run-directory.ts";
 import { acquire, livingOwner } from "../../store/data-directory.ts";
 import { endServer, leftLinks, leftServers, removeLink } from "../../store/postgres/embedded/leftovers.ts";
 import { claimedHome } from "../../store/run-directory-claim.ts";
@@ -186,7 +186,7 @@ export const podCluster = (environment: Environment): ClusterOptions | null => {
 const selected = async (of: string): Promise<readonly string[]> => {
   const directory = path.resolve(of);
   const id = (await readFile(path.join(directory, "installation-id"), "utf8").catch(() => "")).trim();
-  return [directory, of, ...(id === "" ? [] : [id, runDirectoryOf(id)])];
+  return [directory, of, ...(id === "" ? [] : [id, runDirectoryPath(id)])];
 };
 
 /** The data directory of these settings: other installations' leftovers are theirs to end. */

@@ -7,7 +7,7 @@ import { EXIT, Failure } from "../failure.ts";
 import { readConfig } from "../../settings/config.ts";
 import { isLive } from "../../domain/session/session.ts";
 import { removeMergedBranch } from "../../git/repository/merged-branches.ts";
-import { begun } from "../../services/audit.ts";
+import { auditBegin } from "../../services/audit.ts";
 import { Accounts } from "../../store/ports/people/accounts.ts";
 import { ChangeRequests, type ChangeRequest } from "../../features/change-requests/ports/change-requests.ts";
 import type { BadCursor } from "../../store/ports/errors.ts";
@@ -126,7 +126,7 @@ export const pruneMerged = Effect.fnUntraced(function* (environment: Environment
     const projects = yield* projectsToLook(wish.projectId);
     const { projectId } = wish;
     if (!wish.isDryRun)
-      yield* begun({
+      yield* auditBegin({
         action: "branches.pruned",
         target: projectId,
         ...(projectId !== null && { projectId, accountId: projects[0]?.accountId }),

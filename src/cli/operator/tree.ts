@@ -33,7 +33,7 @@ import { DEFAULTS } from "../../store/postgres/connection/connection.ts";
 import { SHARED_STATEMENT_MS } from "../../store/postgres/connection/pool.ts";
 import { LISTEN_AGAIN_MS, NOTIFY_PAUSE_MS } from "../../store/postgres/connection/signals.ts";
 import { RESTART_AFTER_MS, START_TRIES } from "../../store/postgres/embedded/embedded.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 /** Something that is supervised, and what it supervises itself. */
 export interface Child {
@@ -72,7 +72,7 @@ const leaf = (name: string, ...cells: readonly string[]): Child => ({ name, cell
 const pauses = ({ firstMs, longestMs }: Pauses): string =>
   `${readableMs(firstMs)} doubling to ${readableMs(longestMs)}`;
 const budget = ({ restarts }: Pick<ActorLimits, "restarts">): string =>
-  `${counted(restarts.restarts, "crash", "crashes")} in ${readableMs(restarts.withinMs)}`;
+  `${quantity(restarts.restarts, "crash", "crashes")} in ${readableMs(restarts.withinMs)}`;
 
 const actors = (config: Config): Child => ({
   name: "actors",

@@ -29,14 +29,14 @@ interface SignInAt {
   readonly kind: ConnectorKind;
   /** Of the connector. */
   readonly url: string;
-  /** The authorization server that the manifest names. Null: the connector's server says it. */
+  /** The authorization server that the manifest names. Null if the connector's server says it. */
   readonly issuer: string | null;
-  /** What the manifest asks for. Null: what the server asks for itself. */
+  /** What the manifest asks for. Null means what the server asks for itself. */
   readonly scope: string | null;
 }
 
 export interface NewSignIn extends SignInAt {
-  /** Null: the service registers itself. */
+  /** If null, the service registers itself. */
   readonly client: OAuthClient | null;
   /** How a client that registers itself proves itself (OAuthClient). */
   readonly isPlain: boolean;

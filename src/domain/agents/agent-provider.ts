@@ -9,10 +9,10 @@ import {
   GATEWAY_PROVIDER,
   HOSTED_PROVIDER,
   MODEL_PROVIDERS,
-  modelIdOf,
+  modelId,
   modelsInWords,
   offeredModels,
-  providerOf,
+  modelProvider,
   usedProviders,
 } from "../sandbox/model.ts";
 
@@ -27,7 +27,7 @@ type Pointing = Pick<LaunchAgent, "variables" | "files" | "provider">;
 
 const NOWHERE: Pointing = { variables: {} };
 
-const listOf = ({ file, field, entry }: ModelList, models: readonly string[]): Record<string, string> => {
+const modelList = ({ file, field, entry }: ModelList, models: readonly string[]): Record<string, string> => {
   const template = JSON.stringify(entry);
   // An id may have quotes.
   const entries = models.map((id) => fillHoles(template, { model: JSON.stringify(id).slice(1, -1) }));
@@ -46,12 +46,12 @@ interface Place {
  * @param candidates those that the runtime speaks to
  * @returns null without candidates, and for a model that names another provider
  */
-const placeOf = (candidates: readonly AccountProvider[], model: string | null): Place | null => {
+const findPlace = (candidates: readonly AccountProvider[], model: string | null): Place | null => {
   const [first] = candidates;
   if (first === undefined) return null;
   if (model === null) return { provider: first, id: first.models[0] ?? "" };
-  const named = candidates.find(({ name }) => name === providerOf(model));
-  if (named !== undefined) return { provider: named, id: modelIdOf(model) };
+  const provider = candidates.find(({ name }) => name === modelProvider(model));
+  if (provider !== undefined) return { provider: provider, id: modelId(model) };
   const listing = candidates.find(({ models }) => models.includes(model));
   if (listing === undefined && isAgentModel(model)) return null;
   return { provider: listing ?? first, id: model };
@@ -60,7 +60,7 @@ const placeOf = (candidates: readonly AccountProvider[], model: string | null): 
 /** The provider that a model names, which was deleted, or is suspended. The service refuses the calls in words (features/model-providers). */
 const shutPlace = (model: string | null): Place | null =>
   model !== null && isAgentModel(model)
-    ? { provider: { name: providerOf(model), models: [] }, id: modelIdOf(model) }
+    ? { provider: { name: modelProvider(model), models: [] }, id: modelId(model) }
     : null;
 
 /** Whether a project's own key is that of the runtime. It wins. */
@@ -70,7 +70,7 @@ const hasOwnKey = ({ providers: spoken }: Pick<Runtime, "providers">, secretName
 /**
  * What points an agent's runtime to one of the account's providers. A project's own key wins.
  *
- * @param model the session's or the agent's: `provider/model`, or the runtime's own name. Null: the provider's first one
+ * @param model the session's or the agent's: `provider/model`, or the runtime's own name. Null means the provider's first one
  */
 export const providerPointing = (
   { runtime }: Pick<Agent, "runtime">,
@@ -82,7 +82,7 @@ export const providerPointing = (
 ): Pointing => {
   const { providers: spoken } = runtime;
   if (spoken === null || hasOwnKey(runtime, secretNames)) return NOWHERE;
-  const place = placeOf(spokenProviders(runtime, providers), model) ?? shutPlace(model);
+  const place = findPlace(spokenProviders(runtime, providers), model) ?? shutPlace(model);
   if (place === null) return NOWHERE;
   const { provider, id } = place;
   const holes = {
@@ -95,7 +95,7 @@ export const providerPointing = (
     variables: Object.fromEntries(
       Object.entries(spoken.variables).map(([name, text]) => [name, fillHoles(text, holes)]),
     ),
-    ...(spoken.list !== null && { files: listOf(spoken.list, [...new Set([id, ...provider.models])]) }),
+    ...(spoken.list !== null && { files: modelList(spoken.list, [...new Set([id, ...provider.models])]) }),
     ...(runtime.models === "own" && { provider: provider.name }),
   };
 };
@@ -121,7 +121,7 @@ const modelsOfSecrets = (secretNames: readonly string[]): readonly string[] =>
  * Why no provider has an agent's model: there is no provider of that name, or the runtime does not speak to it. Models that a provider does
  * not list pass, because it may have them all the same. So do all of a repository that configures a provider, which is not asked here.
  *
- * @param model the session's or the agent's. Null: none is chosen
+ * @param model the session's or the agent's. Null if none is chosen
  * @param sources.providers that the session may use
  * @returns a sentence that names what there is, or null if nothing is wrong
  */
@@ -137,14 +137,14 @@ export const modelFault = (
   const isPlatforms = models === "platform";
   const fitting = isPlatforms ? providers : spokenProviders(runtime, providers);
   if (isPlatforms) {
-    if (isKnown(providerOf(model), providers, secretNames)) return null;
+    if (isKnown(modelProvider(model), providers, secretNames)) return null;
     // Programs of `acp` find their providers by themselves.
-  } else if (spoken === null || hasOwnKey(runtime, secretNames) || placeOf(fitting, model) !== null)
+  } else if (spoken === null || hasOwnKey(runtime, secretNames) || findPlace(fitting, model) !== null)
     return null;
-  const provider = providers.find(({ name }) => name === providerOf(model));
+  const provider = providers.find(({ name }) => name === modelProvider(model));
   const fault =
     provider === undefined
-      ? `There is no model provider ${providerOf(model)} for this session.`
+      ? `There is no model provider ${modelProvider(model)} for this session.`
       : `The runtime ${own} does not speak to the model provider ${provider.name}, which is of the kind ${provider.kind}.`;
   const ids = [...offeredModels(fitting), ...(isPlatforms ? modelsOfSecrets(secretNames) : [])];
   return ids.length === 0

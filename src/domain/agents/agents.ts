@@ -13,7 +13,7 @@ import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import { withCommand } from "../runtimes/runtimes.ts";
 import type { Permissions, Runtime, StartableRuntime } from "../runtimes/runtime.ts";
 import { DEFAULT_AGENT, isAgentModel } from "../sandbox/agent.ts";
-import { providerOf } from "../sandbox/model.ts";
+import { modelProvider } from "../sandbox/model.ts";
 import type { LaunchAgent, LaunchFallback, LaunchRuntime } from "../sandbox/launch.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 import type { AgentTable } from "./table.ts";
@@ -21,14 +21,14 @@ import type { AgentTable } from "./table.ts";
 export interface Agent {
   readonly name: string;
   readonly runtime: StartableRuntime;
-  /** Null: the project's, or the runtime's own. */
+  /** Null means the project's, or the runtime's own. */
   readonly model: string | null;
   readonly mode: string | null;
-  /** How hard its model thinks. Null: the model's own. */
+  /** How hard its model thinks. Null means the model's own. */
   readonly effort: string | null;
-  /** Null: the runtime decides. */
+  /** If null, the runtime decides. */
   readonly permissions: Permissions | null;
-  /** A file of the checkout. Null: `<config_dir>/agents/<name>.md`, if it exists. */
+  /** A file of the checkout. Null means `<config_dir>/agents/<name>.md`, if it exists. */
   readonly instructions: string | null;
   /** Whether a table defines it. Without one, it has a file or is the default. */
   readonly hasTable: boolean;
@@ -39,19 +39,19 @@ export interface Agent {
 /** The agents of tables by name, or why a table makes none. */
 export type Agents = ReadonlyMap<string, Result.Result<Agent, readonly EntryFault[]>>;
 
-const listed = (names: readonly string[]): string => names.join(", ");
+const listNames = (names: readonly string[]): string => names.join(", ");
 
 /** The table's runtime with its command, or what is wrong with either. */
 const startable = (
   { runtime: wanted, command }: AgentTable,
-  offered: OfferedRuntimes,
+  runtimes: OfferedRuntimes,
 ): Result.Result<StartableRuntime, EntryFault> => {
   const runtime: Runtime | undefined =
-    wanted === null ? offered[0] : offered.find(({ name }) => name === wanted);
+    wanted === null ? runtimes[0] : runtimes.find(({ name }) => name === wanted);
   if (runtime === undefined)
     return Result.fail({
       field: "runtime",
-      message: `There is no runtime ${wanted}. This installation offers: ${listed(offered.map(({ name }) => name))}.`,
+      message: `There is no runtime ${wanted}. This installation offers: ${listNames(runtimes.map(({ name }) => name))}.`,
     });
   if (command !== null && !runtime.takesCommand)
     return Result.fail({
@@ -80,13 +80,14 @@ const unusable = (table: AgentTable, runtime: StartableRuntime): readonly EntryF
   }
   if (table.mode !== null && modes !== "any" && !modes.includes(table.mode)) {
     if (modes.length === 0) nothing("mode");
-    else refuse("mode", `The runtime ${name} has no mode ${table.mode}. Choose one of: ${listed(modes)}.`);
+    else refuse("mode", `The runtime ${name} has no mode ${table.mode}. Choose one of: ${listNames(modes)}.`);
   }
   if (table.effort !== null && !efforts)
     refuse("effort", `The runtime ${name} takes no effort. ${lacks.effort_changes ?? ""}`.trim());
   if (table.permissions !== null && !permissions.includes(table.permissions)) {
     if (permissions.length === 0) nothing("permissions");
-    else refuse("permissions", `The runtime ${name} can only have permissions = "${listed(permissions)}".`);
+    else
+      refuse("permissions", `The runtime ${name} can only have permissions = "${listNames(permissions)}".`);
   }
   if (table.instructions !== null && !instructions) nothing("instructions");
   if (table.fallback !== null && models === null) nothing("fallback");
@@ -95,9 +96,9 @@ const unusable = (table: AgentTable, runtime: StartableRuntime): readonly EntryF
 
 const agentOfTable = (
   table: AgentTable,
-  offered: OfferedRuntimes,
+  runtimes: OfferedRuntimes,
 ): Result.Result<Agent, readonly EntryFault[]> => {
-  const runtime = startable(table, offered);
+  const runtime = startable(table, runtimes);
   if (Result.isFailure(runtime)) return Result.fail([runtime.failure]);
   const faults = unusable(table, runtime.success);
   if (faults.length > 0) return Result.fail(faults);
@@ -120,19 +121,19 @@ type Read<A> = Result.Result<A, readonly EntryFault[]>;
 type Named = (name: string) => readonly string[];
 
 /** The names that an agent's fallback leads to, each once: one that is named comes before what its own table names. */
-const ledTo = (name: string, named: Named, seen = new Set<string>()): ReadonlySet<string> => {
-  for (const next of named(name))
-    if (!seen.has(next)) {
-      seen.add(next);
-      ledTo(next, named, seen);
+const ledTo = (name: string, models: Named, visits = new Set<string>()): ReadonlySet<string> => {
+  for (const next of models(name))
+    if (!visits.has(next)) {
+      visits.add(next);
+      ledTo(next, models, visits);
     }
-  return seen;
+  return visits;
 };
 
 /** What the agent needs from the process that runs (A4). */
-const processOf = (agent: Agent) => startOf(agent, null).runtime;
+const agentProcess = (agent: Agent) => agentStart(agent, null).runtime;
 
-/** Why a turn of the agent cannot go on with another one (A4). Null: it can, as far as the manifest tells. */
+/** Why a turn of the agent cannot go on with another one (A4). Null if it can, as far as the manifest tells. */
 const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): string | null => {
   if (other === undefined) return `There is no table [agents.${name}].`;
   if (Result.isFailure(other)) return `The agent ${name} has an error.`;
@@ -142,7 +143,7 @@ const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): stri
       `The agent ${name} has the runtime ${runtime.name}, and ${agent.name} has ${agent.runtime.name}. ` +
       "A turn cannot go on in another runtime."
     );
-  if (!isDeepStrictEqual(processOf(other.success), processOf(agent)))
+  if (!isDeepStrictEqual(agentProcess(other.success), agentProcess(agent)))
     return `The agent ${name} must have the same command and permissions as ${agent.name}: the program keeps them while it runs.`;
   if (model === null) return `The agent ${name} must have a model: the turn goes on with it.`;
   if (agent.model === null || agent.model === model) return null;
@@ -154,18 +155,18 @@ const unfit = (agent: Agent, other: Read<Agent> | undefined, name: string): stri
     : `The turn cannot go on with the model of ${name}. ${reason}`;
 };
 
-/** The provider of `provider/model`. Null: the name is the runtime's own. */
-const providerIn = (model: string): string | null => (isAgentModel(model) ? providerOf(model) : null);
+/** The provider of `provider/model`. Null if the name is the runtime's own. */
+const providerIn = (model: string): string | null => (isAgentModel(model) ? modelProvider(model) : null);
 
 /** Whether a process of the runtime that began with one model can have the other one (A4). */
 const reaches = ({ models, providers }: Runtime, from: string, to: string): boolean =>
   models !== "own" || providers === null || providerIn(from) === providerIn(to);
 
 /** The agents with their fallbacks. */
-const withFallbacks = (agents: ReadonlyMap<string, Read<Agent>>, named: Named): Agents => {
+const withFallbacks = (agents: ReadonlyMap<string, Read<Agent>>, models: Named): Agents => {
   const one = (agent: Agent): Read<Agent> => {
-    const led = ledTo(agent.name, named);
-    const faults = named(agent.name).map((name) => unfit(agent, agents.get(name), name));
+    const led = ledTo(agent.name, models);
+    const faults = models(agent.name).map((name) => unfit(agent, agents.get(name), name));
     const circle = led.has(agent.name) ? `The fallback of ${agent.name} leads back to it.` : null;
     const messages = [circle, ...faults].filter((message) => message !== null);
     if (messages.length > 0) return Result.fail(messages.map((message) => ({ field: "fallback", message })));
@@ -181,13 +182,13 @@ const withFallbacks = (agents: ReadonlyMap<string, Read<Agent>>, named: Named): 
 };
 
 /** @param tables as the manifest has them, each name once; a failure has the faults that its reading found */
-export const agentsOf = (
+export const listAgents = (
   tables: ReadonlyMap<string, Result.Result<AgentTable, readonly EntryFault[]>>,
-  offered: OfferedRuntimes,
+  runtimes: OfferedRuntimes,
 ): Agents =>
   withFallbacks(
     new Map(
-      [...tables].map(([name, table]) => [name, Result.flatMap(table, (one) => agentOfTable(one, offered))]),
+      [...tables].map(([name, table]) => [name, Result.flatMap(table, (one) => agentOfTable(one, runtimes))]),
     ),
     (name) => {
       const table = tables.get(name);
@@ -199,14 +200,14 @@ export const agentsOf = (
 export const agentNamed = (
   agents: Agents,
   name: string,
-  offered: OfferedRuntimes,
+  runtimes: OfferedRuntimes,
 ): Result.Result<Agent, string> => {
   const own = agents.get(name);
   if (own !== undefined)
     return Result.mapError(own, (faults) => faults.map(({ message }) => message).join(" "));
   return Result.succeed({
     name,
-    runtime: offered[0],
+    runtime: runtimes[0],
     model: null,
     mode: null,
     effort: null,
@@ -222,25 +223,27 @@ export const needsNoFile = (agents: Pick<Agents, "has">, name: string): boolean 
   name === DEFAULT_AGENT || agents.has(name);
 
 /** Whether any agent of the project has a model that the platform sets up. */
-export const needsPlatformModel = (agents: Agents, offered: OfferedRuntimes): boolean =>
-  [offered[0], ...[...agents.values()].map((agent) => Result.getOrNull(agent)?.runtime)].some(
+export const needsPlatformModel = (agents: Agents, runtimes: OfferedRuntimes): boolean =>
+  [runtimes[0], ...[...agents.values()].map((agent) => Result.getOrNull(agent)?.runtime)].some(
     (runtime) => runtime?.models === "platform",
   );
 
 /**
  * What starts the agent in a sandbox.
  *
- * @param model the session's choice. Null: the agent's own holds
+ * @param model the session's choice. If null, the agent's own holds
  */
-export const startOf = (
+export const agentStart = (
   { runtime, model: own, mode, effort, permissions, instructions, hasTable, fallback }: Agent,
   model: string | null,
 ): { readonly runtime: LaunchRuntime; readonly agent: LaunchAgent | null; readonly model: string | null } => {
   const { name, adapter, command, variables, modelVariable, packaged, files, takesServers, history, plan } =
     runtime;
-  const used = model ?? own;
-  const reached = fallback.filter(({ model: next }) => used === null || reaches(runtime, used, next));
-  const inVariable = modelVariable === null || used === null ? {} : { [modelVariable]: used };
+  const startModel = model ?? own;
+  const reachableFallback = fallback.filter(
+    ({ model: next }) => startModel === null || reaches(runtime, startModel, next),
+  );
+  const inVariable = modelVariable === null || startModel === null ? {} : { [modelVariable]: startModel };
   return {
     runtime: {
       adapter,
@@ -265,17 +268,17 @@ export const startOf = (
           variables: inVariable,
           ...(Object.keys(files).length > 0 && { files }),
           ...(effort !== null && { effort }),
-          ...(reached.length > 0 && { fallback: reached }),
+          ...(reachableFallback.length > 0 && { fallback: reachableFallback }),
         }
       : null,
-    model: used,
+    model: startModel,
   };
 };
 
 /** Whether a sandbox that waits for a session can get one of this agent: it waits with the runtime of the default agent. */
-export const waitsAs = (agents: Agents, name: string, offered: OfferedRuntimes): boolean => {
-  const [waiting, wanted] = [DEFAULT_AGENT, name].map((one) => agentNamed(agents, one, offered));
+export const waitsAs = (agents: Agents, name: string, runtimes: OfferedRuntimes): boolean => {
+  const [waiting, wanted] = [DEFAULT_AGENT, name].map((one) => agentNamed(agents, one, runtimes));
   if (waiting === undefined || wanted === undefined) return false;
   if (Result.isFailure(waiting) || Result.isFailure(wanted)) return false;
-  return isDeepStrictEqual(processOf(waiting.success), processOf(wanted.success));
+  return isDeepStrictEqual(agentProcess(waiting.success), agentProcess(wanted.success));
 };

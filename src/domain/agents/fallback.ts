@@ -7,10 +7,10 @@
  */
 import type { LaunchFallback } from "../sandbox/launch.ts";
 import type { TurnError } from "../session/last-turn.ts";
-import { modelErrorOf } from "../session/model-errors.ts";
+import { modelErrorWords } from "../session/model-errors.ts";
 
 /** Whether another model may answer after this error. */
-export const mayFallBack = ({ code }: TurnError): boolean => (modelErrorOf(code)?.reason ?? null) !== null;
+export const mayFallBack = ({ code }: TurnError): boolean => (modelErrorWords(code)?.reason ?? null) !== null;
 
 /** Letters and digits only: runtimes wrap an error's words in their own. */
 const plain = (text: string): string =>
@@ -19,7 +19,7 @@ const plain = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
     .trim();
 /** The provider's words in an error's sentence. */
-const wordsOf = ({ message }: TurnError): string =>
+const providerWords = ({ message }: TurnError): string =>
   plain(message.slice(message.lastIndexOf("It said: ") + 9));
 
 /** Shorter words of a provider may stand in any text. */
@@ -27,7 +27,7 @@ const WORDS_MIN = 8;
 
 /** L1. @param texts what the agent wrote in the turn */
 export const saidNothing = (texts: readonly string[], error: TurnError): boolean => {
-  const words = wordsOf(error);
+  const words = providerWords(error);
   return texts.map(plain).every((text) => text === "" || (words.length >= WORDS_MIN && text.includes(words)));
 };
 
@@ -35,26 +35,26 @@ export const saidNothing = (texts: readonly string[], error: TurnError): boolean
  * The next agent to try (L2).
  *
  * @param at how many of them have had their turn
- * @param failed the model that refused, as the runtime names it. Null: not known
+ * @param failed the model that refused, as the runtime names it. Null if not known
  * @returns its place, or null if none is left
  */
 export const nextFallback = (
   agents: readonly LaunchFallback[],
   { at, failed }: { readonly at: number; readonly failed: string | null },
 ): number | null => {
-  const found = agents.findIndex(({ model }, place) => place >= at && model !== failed);
-  return found === -1 ? null : found;
+  const nextIndex = agents.findIndex(({ model }, place) => place >= at && model !== failed);
+  return nextIndex === -1 ? null : nextIndex;
 };
 
 /** What people read in the conversation when a turn goes on with another agent. */
 export const fallbackNote = (
-  failed: string | null,
+  failedModel: string | null,
   error: TurnError,
   { name, model }: Pick<LaunchFallback, "name" | "model">,
 ): string => {
   const [, words = ""] = error.message.split("It said: ");
   return (
-    `${failed ?? "The model"} refused (${modelErrorOf(error.code)?.reason ?? error.code}). ` +
+    `${failedModel ?? "The model"} refused (${modelErrorWords(error.code)?.reason ?? error.code}). ` +
     `The turn goes on with the agent ${name} and its model ${model}.${words === "" ? "" : ` The provider said: ${words}`}`
   );
 };

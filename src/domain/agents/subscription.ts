@@ -57,15 +57,15 @@ const fileFault = ({ path, needs }: SubscriptionFile, text: string): string | nu
   const value = parseJson(text);
   if (!isRecord(value)) return `must be the file ~/${path}, which is a JSON object`;
   const missing = needs.find((one) => {
-    const found = valueAt(value, one);
-    return typeof found !== "string" || found === "";
+    const field = valueAt(value, one);
+    return typeof field !== "string" || field === "";
   });
   return missing === undefined
     ? null
     : `must be the file ~/${path} of a sign-in: it has no ${missing.join(".")}`;
 };
 
-/** Why a token or a file that a person saves cannot be right. Null: only its maker can tell. */
+/** Why a token or a file that a person saves cannot be right. Null if only its maker can tell. */
 export const subscriptionFault = ({ token, file, how }: RuntimeSubscription, text: string): string | null => {
   if (Buffer.byteLength(text) > SUBSCRIPTION_BYTES_MAX)
     return `must have at most ${SUBSCRIPTION_BYTES_MAX / 1024} KiB`;
@@ -74,7 +74,7 @@ export const subscriptionFault = ({ token, file, how }: RuntimeSubscription, tex
 };
 
 /** When a file was renewed, ms since the epoch. */
-const instantOf = (value: unknown): number => {
+const parseInstant = (value: unknown): number => {
   const at = typeof value === "string" ? Date.parse(value) : value;
   return typeof at === "number" && Number.isFinite(at) ? at : 0;
 };
@@ -94,9 +94,9 @@ export const renewalFault = (
   if (fault !== null) return fault;
   const [before, after] = [parseJson(kept), parseJson(given)];
   if (valueAt(before, renewed.keeps) !== valueAt(after, renewed.keeps)) return "it is of another account";
-  const at = instantOf(valueAt(after, renewed.at));
+  const at = parseInstant(valueAt(after, renewed.at));
   if (at > now + AHEAD_MAX_MS) return "it says that it is of the future";
-  return at > instantOf(valueAt(before, renewed.at)) ? null : "the kept one is as new";
+  return at > parseInstant(valueAt(before, renewed.at)) ? null : "the kept one is as new";
 };
 
 const textsIn = (value: unknown): readonly string[] => {

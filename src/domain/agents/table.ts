@@ -9,7 +9,7 @@ import { PERMISSIONS, type Permissions } from "../runtimes/runtime.ts";
 import { AGENT_NAME_RULE, EFFORT_RULE, isAgentName, isEffort, isModelName } from "../sandbox/agent.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
 
-/** A table as it is written. Null: the field is absent. */
+/** A table as it is written. Null if the field is absent. */
 export interface AgentTable {
   readonly name: string;
   readonly runtime: string | null;

@@ -63,17 +63,18 @@ export interface CatalogueChanges {
  */
 export const readCatalogue = (
   slug: string,
-  listed: readonly CatalogueTool[],
+  serverTools: readonly CatalogueTool[],
   unusable: readonly LeftOut[] = [],
 ): Catalogue => {
   const tools = new Map<string, CatalogueTool>();
   const leftOut: LeftOut[] = [...unusable];
-  for (const tool of listed) {
-    const why = tools.size >= TOOLS_LIMIT ? `A connector can have ${TOOLS_LIMIT} tools.` : faultOf(tool);
-    const shown = shownName(slug, tool.name);
+  for (const tool of serverTools) {
+    const why = tools.size >= TOOLS_LIMIT ? `A connector can have ${TOOLS_LIMIT} tools.` : toolFault(tool);
+    const displayName = shownName(slug, tool.name);
     if (why !== null) leftOut.push({ name: tool.name.slice(0, 128), why });
-    else if (tools.has(shown)) leftOut.push({ name: tool.name, why: "Another tool has the same name." });
-    else tools.set(shown, tool);
+    else if (tools.has(displayName))
+      leftOut.push({ name: tool.name, why: "Another tool has the same name." });
+    else tools.set(displayName, tool);
   }
   return {
     tools: [...tools.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
@@ -86,15 +87,15 @@ export const readCatalogue = (
 const readAgain = new WeakMap<Catalogue, Catalogue>();
 
 /** A stored catalogue by the rules of today: it may have been read when fewer tools were left out. */
-export const presentCatalogue = (slug: string, stored: Catalogue): Catalogue =>
-  kept(readAgain, stored, () => {
-    const read = readCatalogue(slug, stored.tools, stored.leftOut);
-    if (read.tools.length === stored.tools.length) return stored;
-    const unnamed = leftOutTotal(stored) - stored.leftOut.length;
-    return unnamed === 0 ? read : { ...read, leftOutTotal: leftOutTotal(read) + unnamed };
+export const presentCatalogue = (slug: string, catalogue: Catalogue): Catalogue =>
+  memoize(readAgain, catalogue, () => {
+    const read = readCatalogue(slug, catalogue.tools, catalogue.leftOut);
+    if (read.tools.length === catalogue.tools.length) return catalogue;
+    const unnamedCount = leftOutTotal(catalogue) - catalogue.leftOut.length;
+    return unnamedCount === 0 ? read : { ...read, leftOutTotal: leftOutTotal(read) + unnamedCount };
   });
 
-const faultOf = ({ name, description, inputSchema }: CatalogueTool): string | null => {
+const toolFault = ({ name, description, inputSchema }: CatalogueTool): string | null => {
   if (!isToolName(name)) return "Its name must have 1 to 128 letters, digits, _, -, . or /.";
   if (Buffer.byteLength(description) > DESCRIPTION_LIMIT_BYTES)
     return `Its description has more than ${DESCRIPTION_LIMIT_BYTES} bytes.`;
@@ -115,8 +116,8 @@ const pins = new WeakMap<CatalogueTool, string>();
 
 /** Identifies a tool as an agent sees it, with its request (T3). The order of a schema's fields does not matter. */
 export const toolPin = (tool: CatalogueTool): string => {
-  const known = pins.get(tool);
-  if (known !== undefined) return known;
+  const cachedPin = pins.get(tool);
+  if (cachedPin !== undefined) return cachedPin;
   const { name, description, inputSchema, request } = tool;
   const pin = createHash("sha256")
     .update(canonicalJson([name, description, inputSchema, ...(request === undefined ? [] : [request])]))
@@ -133,15 +134,16 @@ export const cataloguePin = ({ tools }: Pick<Catalogue, "tools">): string =>
 const pinSets = new WeakMap<Catalogue, ReadonlySet<string>>();
 const shownNames = new WeakMap<Catalogue, ReadonlyMap<string, CatalogueTool>>();
 
-const kept = <A>(known: WeakMap<Catalogue, A>, catalogue: Catalogue, make: () => A): A => {
-  const value = known.get(catalogue) ?? make();
-  known.set(catalogue, value);
+const memoize = <A>(cache: WeakMap<Catalogue, A>, catalogue: Catalogue, make: () => A): A => {
+  const value = cache.get(catalogue) ?? make();
+  cache.set(catalogue, value);
   return value;
 };
 
 /** T1. Whether a tool of the latest catalogue is as it was accepted. */
 export const isUsable = (accepted: Catalogue | null, tool: CatalogueTool): boolean =>
-  accepted !== null && kept(pinSets, accepted, () => new Set(accepted.tools.map(toolPin))).has(toolPin(tool));
+  accepted !== null &&
+  memoize(pinSets, accepted, () => new Set(accepted.tools.map(toolPin))).has(toolPin(tool));
 
 /** T1. The tools of the latest catalogue that are as they were accepted. */
 export const usableTools = (accepted: Catalogue | null, latest: Catalogue | null): readonly CatalogueTool[] =>
@@ -149,7 +151,7 @@ export const usableTools = (accepted: Catalogue | null, latest: Catalogue | null
 
 /** The tools of a catalogue by the names that agents see. @param slug the connector whose catalogue it is. */
 export const toolsByShownName = (slug: string, catalogue: Catalogue): ReadonlyMap<string, CatalogueTool> =>
-  kept(
+  memoize(
     shownNames,
     catalogue,
     () => new Map(catalogue.tools.map((tool) => [shownName(slug, tool.name), tool])),

@@ -31,7 +31,7 @@ export const checkConnectorCredential = ({ kind }: ConnectorAuth, value: string)
 export interface CredentialHolder {
   readonly projectId: string;
   readonly slug: string;
-  /** Null: the project's. */
+  /** Null means the project's. */
   readonly personId: string | null;
 }
 
@@ -72,7 +72,7 @@ export const credentialPlace = (
 });
 
 /** The headers and the URL of a request that carries the credential. */
-export const authorized = (
+export const authorizeRequest = (
   url: string,
   auth: ConnectorAuth,
   credential: string | null,
@@ -120,8 +120,8 @@ const encodedForms = (credential: string): readonly string[] => {
  */
 const innerBase64 = (bytes: Buffer, offset: number): string => {
   const whole = Buffer.concat([Buffer.alloc(offset), bytes]);
-  const kept = whole.subarray(0, whole.length - (whole.length % 3));
-  return kept.toString("base64").slice(offset === 0 ? 0 : 4);
+  const wholeTriples = whole.subarray(0, whole.length - (whole.length % 3));
+  return wholeTriples.toString("base64").slice(offset === 0 ? 0 : 4);
 };
 
 /**

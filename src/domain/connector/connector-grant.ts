@@ -34,7 +34,7 @@ export type SignInServer = typeof SignInServer.Type;
 /** The service as a client of a server. */
 export const OAuthClient = Schema.Struct({
   id: Schema.String,
-  /** Null: a client without a secret, which PKCE protects. */
+  /** Null means a client without a secret, which PKCE protects. */
   secret: Schema.NullOr(Schema.String),
   /** It proves itself by Basic authentication without the form encoding of RFC 6749, which some servers do not undo. */
   isPlain: Schema.optionalKey(Schema.Literal(true)),
@@ -49,9 +49,9 @@ export const Grant = Schema.Struct({
   resource: Schema.String,
   scope: Schema.NullOr(Schema.String),
   accessToken: Schema.String,
-  /** Null: the server gives none. */
+  /** Null if the server gives none. */
   refreshToken: Schema.NullOr(Schema.String),
-  /** When the access token ends, in ms since the epoch. Null: the server does not say. */
+  /** When the access token ends, in ms since the epoch. Null if the server does not say. */
   expiresAt: Schema.NullOr(Schema.Finite),
 });
 export type Grant = typeof Grant.Type;
@@ -103,7 +103,7 @@ const reading = <A>(schema: Schema.Codec<A, unknown>) => {
   };
 };
 
-/** Each reads what was sealed. Null: it is something else. */
+/** Each reads what was sealed. Null if it is something else. */
 export const readGrant = reading(Grant);
 export const readPending = reading(PendingSignIn);
 export const readClient = reading(OAuthClient);

@@ -50,13 +50,13 @@ export type ConnectorAuth =
 /** `oauth`: a person signs in at the server. `client_credentials`: the service signs in as itself. */
 export interface OAuthConnector {
   readonly kind: "oauth" | "client_credentials";
-  /** The id of a client that was registered at the server. Null: it is stored with the secret, or the service registers itself. */
+  /** The id of a client that was registered at the server. Null if the secret has it, or if the service registers itself. */
   readonly clientId: string | null;
-  /** What the server shall allow. Null: what it asks for itself. */
+  /** What the server shall allow. Null means what it asks for itself. */
   readonly scope: string | null;
-  /** The authorization server, as the manifest names it. Null: the connector's server says which one it is. */
+  /** The authorization server, as the manifest names it. Null if the connector's server says which one it is. */
   readonly issuer: string | null;
-  /** How a client with a secret proves itself. Null: as the standard says, by what the server's metadata offer. */
+  /** How a client with a secret proves itself. Null means as the standard says, by what the server's metadata offer. */
   readonly clientAuth: "basic_plain" | null;
 }
 export type GrantKind = OAuthConnector["kind"];
@@ -145,7 +145,7 @@ export const isClientId = (value: unknown): value is string =>
   typeof value === "string" && value.length <= CLIENT_ID_LIMIT && CLIENT_ID.test(value);
 
 export interface ReadConnector {
-  /** Null: a fault concerns the whole connector. */
+  /** Null if the fault concerns the whole connector. */
   readonly connector: Connector | null;
   readonly faults: readonly ConnectorFault[];
 }
@@ -200,10 +200,10 @@ export const ruleFor = (
   { rules }: Pick<Connector, "rules">,
   tool: string,
 ): { readonly policy: Policy; readonly rule: string } => {
-  const found = rules.find(({ match }) => matchesTool(match, tool));
-  return found === undefined
+  const rule = rules.find(({ match }) => matchesTool(match, tool));
+  return rule === undefined
     ? { policy: defaultPolicy, rule: "default" }
-    : { policy: found.policy, rule: found.match };
+    : { policy: rule.policy, rule: rule.match };
 };
 
 /** Whether a name matches a pattern. It takes the leftmost place of each part, so its time is linear. */
@@ -215,9 +215,9 @@ export const matchesTool = (pattern: string, tool: string): boolean => {
   const end = tool.length - last.length;
   let at = first.length;
   for (const part of rest) {
-    const found = tool.indexOf(part, at);
-    if (found === -1 || found + part.length > end) return false;
-    at = found + part.length;
+    const partAt = tool.indexOf(part, at);
+    if (partAt === -1 || partAt + part.length > end) return false;
+    at = partAt + part.length;
   }
   return tool.endsWith(last);
 };
@@ -344,10 +344,10 @@ const readDirect = (value: unknown, { refuse, leave }: Refusals): readonly strin
   }
   const names = value.filter((name: unknown, index): name is string => {
     if (typeof name === "string" && isToolName(name)) return true;
-    const written = typeof name === "string" ? `The name ${quote(name)}` : "This entry";
+    const subject = typeof name === "string" ? `The name ${quote(name)}` : "This entry";
     leave(
       `direct[${index}]`,
-      `${written} is left out: a tool's name has 1 to ${TOOL_NAME_LIMIT} letters, digits, _, -, . or /.`,
+      `${subject} is left out: a tool's name has 1 to ${TOOL_NAME_LIMIT} letters, digits, _, -, . or /.`,
     );
     return false;
   });

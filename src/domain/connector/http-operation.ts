@@ -33,7 +33,7 @@ export interface HttpBody {
   /** Its media type. */
   readonly type: string;
   readonly encoding: "json" | "form";
-  /** The argument that is the whole body. Null: the body consists of the parameters that are fields. */
+  /** The argument that is the whole body. If null, the body consists of the parameters that are fields. */
   readonly argument: string | null;
   readonly required: boolean;
 }
@@ -81,7 +81,7 @@ const LITERAL = /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%(?!2[ef]|5c|00)[0-9a-f]{2})*
 export const pathPlaceholders = (path: string): readonly string[] =>
   [...path.matchAll(PLACEHOLDER)].map(([, name]) => name ?? "");
 
-/** @returns the fault of a template of a path, as the end of a sentence. Null: it has none. */
+/** @returns the fault of a template of a path, as the end of a sentence. */
 export const pathFault = (path: string): string | null => {
   if (!path.startsWith("/") || path.length > 1024)
     return "must begin with / and have at most 1024 characters";
@@ -111,14 +111,14 @@ const refuse = (why: string): never => {
 export const operationRequest = (
   base: RequestBase,
   operation: HttpOperation,
-  given: Arguments,
+  values: Arguments,
 ): Result.Result<HttpRequest, string> => {
   try {
-    checkNames(operation, given);
-    const url = addressOf(base, operation, given);
-    const headers = headersOf(base, operation, given);
+    checkNames(operation, values);
+    const url = requestAddress(base, operation, values);
+    const headers = requestHeaders(base, operation, values);
     const { method, body } = operation;
-    const text = body === null ? null : bodyOf(body, operation, given);
+    const text = body === null ? null : requestBody(body, operation, values);
     if (text !== null && body !== null) headers.set("content-type", body.type);
     return Result.succeed({ method, url, headers: Object.fromEntries(headers), body: text });
   } catch (error) {
@@ -127,25 +127,25 @@ export const operationRequest = (
   }
 };
 
-const argumentsOf = ({ parameters, body }: HttpOperation): readonly string[] => [
+const argumentNames = ({ parameters, body }: HttpOperation): readonly string[] => [
   ...parameters.map(({ argument }) => argument),
   ...(body?.argument == null ? [] : [body.argument]),
 ];
 
-const checkNames = (operation: HttpOperation, given: Arguments): void => {
-  const known = argumentsOf(operation);
-  const stray = Object.keys(given).find((name) => !known.includes(name));
+const checkNames = (operation: HttpOperation, values: Arguments): void => {
+  const names = argumentNames(operation);
+  const stray = Object.keys(values).find((name) => !names.includes(name));
   if (stray === undefined) return;
-  const has = known.length === 0 ? "It has none." : `It has ${known.join(", ")}.`;
+  const has = names.length === 0 ? "It has none." : `It has ${names.join(", ")}.`;
   refuse(`The tool has no argument ${JSON.stringify(stray.slice(0, 64))}. ${has}`);
 };
 
 /** The value of an argument. Undefined: it was not given. */
-const valueOf = (
-  given: Arguments,
+const argumentValue = (
+  values: Arguments,
   { argument, required, in: place }: Pick<HttpParameter, "argument" | "required" | "in">,
 ): unknown => {
-  const value = Object.hasOwn(given, argument) ? given[argument] : undefined;
+  const value = Object.hasOwn(values, argument) ? values[argument] : undefined;
   // Null is a value in a body only.
   const isAbsent = value === undefined || (value === null && place !== "field");
   if (isAbsent && required) refuse(`The argument ${argument} is required.`);
@@ -164,7 +164,7 @@ const scalar = (argument: string, value: unknown): string => {
   return value;
 };
 
-const encoded = (text: string): string =>
+const encode = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -177,71 +177,71 @@ const parts = (argument: string, value: unknown): readonly string[] =>
   Array.isArray(value) ? value.map((each) => scalar(argument, each)) : [scalar(argument, value)];
 
 /** The parts of a query or a form that one parameter makes: pairs whose two sides are encoded. */
-const pairsOf = ({ argument, name, style }: HttpParameter, value: unknown): readonly string[] => {
-  const pair = (key: string, text: string): string => `${encoded(key)}=${text}`;
+const queryPairs = ({ argument, name, style }: HttpParameter, value: unknown): readonly string[] => {
+  const pair = (key: string, text: string): string => `${encode(key)}=${text}`;
   const separator = SEPARATORS[style];
-  if (style === "json") return [pair(name, encoded(scalar(argument, JSON.stringify(value))))];
-  if (separator !== undefined) return [pair(name, parts(argument, value).map(encoded).join(separator))];
+  if (style === "json") return [pair(name, encode(scalar(argument, JSON.stringify(value))))];
+  if (separator !== undefined) return [pair(name, parts(argument, value).map(encode).join(separator))];
   if (style === "deep") {
     if (!isRecord(value)) return refuse(`The argument ${argument} must be an object.`);
     return Object.entries(value).map(([key, inner]) => {
       if (!/^[\w.-]{1,64}$/.test(key)) refuse(`The argument ${argument} must have plain names of fields.`);
-      return pair(`${name}[${key}]`, encoded(scalar(argument, inner)));
+      return pair(`${name}[${key}]`, encode(scalar(argument, inner)));
     });
   }
   const values = style === "repeat" ? parts(argument, value) : [scalar(argument, value)];
-  return values.map((text) => pair(name, encoded(text)));
+  return values.map((text) => pair(name, encode(text)));
 };
 
 const AMBIGUOUS = /[/\\]|%[0-9a-f]{2}/i;
 
 /** The path below the connector's URL (HT1). */
-const pathOf = ({ path, parameters }: HttpOperation, given: Arguments): string => {
-  const filled = path.replaceAll(PLACEHOLDER, (_, name: string) => {
+const fillPath = ({ path, parameters }: HttpOperation, values: Arguments): string => {
+  const filledPath = path.replaceAll(PLACEHOLDER, (_, name: string) => {
     const parameter = parameters.find((each) => each.in === "path" && each.name === name);
     if (parameter === undefined) return refuse(`The tool's path has no value for ${name}.`);
     const { argument, style } = parameter;
-    const value = valueOf(given, { ...parameter, required: true });
+    const value = argumentValue(values, { ...parameter, required: true });
     const texts = style === "comma" ? parts(argument, value) : [scalar(argument, value)];
     if (texts.some((text) => text === "" || AMBIGUOUS.test(text)))
       refuse(
         `The argument ${argument} is part of the path. It must not be empty or have /, \\ or an escape such as %2f.`,
       );
-    return texts.map(encoded).join(",");
+    return texts.map(encode).join(",");
   });
-  if (hasDotSegment(filled)) refuse("The arguments must not make a segment of the path . or ..");
-  return filled;
+  if (hasDotSegment(filledPath)) refuse("The arguments must not make a segment of the path . or ..");
+  return filledPath;
 };
 
-const addressOf = (base: RequestBase, operation: HttpOperation, given: Arguments): string => {
+const requestAddress = (base: RequestBase, operation: HttpOperation, values: Arguments): string => {
   const root = new URL(base.url);
-  const path = `${root.pathname.replace(/\/$/, "")}${pathOf(operation, given)}`;
+  const path = `${root.pathname.replace(/\/$/, "")}${fillPath(operation, values)}`;
   const query = operation.parameters.flatMap((parameter) => {
     if (parameter.in !== "query") return [];
-    const value = valueOf(given, parameter);
+    const value = argumentValue(values, parameter);
     if (value !== undefined && root.searchParams.has(parameter.name))
       refuse(`The argument ${parameter.argument} is set by the connector itself.`);
-    return value === undefined ? [] : pairsOf(parameter, value);
+    return value === undefined ? [] : queryPairs(parameter, value);
   });
   const own = root.search.slice(1);
   const search = [...(own === "" ? [] : [own]), ...query].join("&");
   const text = `${root.origin}${path}${search === "" ? "" : `?${search}`}`;
   if (text.length > ADDRESS_LIMIT) refuse(`The call's URL would have more than ${ADDRESS_LIMIT} characters.`);
-  const made = URL.parse(text);
-  if (made === null || made.origin !== root.origin || made.pathname !== path || made.hash !== "")
+  const address = URL.parse(text);
+  if (address === null || address.origin !== root.origin || address.pathname !== path || address.hash !== "")
     return refuse("The arguments do not fit into the path of the tool.");
-  return made.href;
+  return address.href;
 };
 
-const headersOf = (
+const requestHeaders = (
   base: RequestBase,
   { parameters }: HttpOperation,
-  given: Arguments,
+  values: Arguments,
 ): Map<string, string> => {
   const set = new Map(Object.entries(base.headers).map(([name, value]) => [name.toLowerCase(), value]));
   for (const parameter of parameters) {
     if (parameter.in !== "header") continue;
-    const value = valueOf(given, parameter);
+    const value = argumentValue(values, parameter);
     if (value === undefined) continue;
     const { argument, style } = parameter;
     const name = parameter.name.toLowerCase();
@@ -267,13 +267,15 @@ const formField = (name: string, value: unknown): readonly (readonly [string, st
     return text.isWellFormed() ? [name, text] : refuse(`The field ${name} has half characters.`);
   });
 
-const bodyOf = (
+const requestBody = (
   { encoding, argument, required }: HttpBody,
   { parameters }: HttpOperation,
-  given: Arguments,
+  values: Arguments,
 ): string | null => {
   const whole =
-    argument === null ? fieldsOf(parameters, given) : valueOf(given, { argument, required, in: "field" });
+    argument === null
+      ? bodyFields(parameters, values)
+      : argumentValue(values, { argument, required, in: "field" });
   if (whole === undefined) return null;
   if (encoding === "json") return JSON.stringify(whole);
   if (!isRecord(whole)) return refuse(`The argument ${argument ?? ""} must be an object.`);
@@ -281,11 +283,11 @@ const bodyOf = (
   return new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString();
 };
 
-const fieldsOf = (parameters: readonly HttpParameter[], given: Arguments): Arguments =>
+const bodyFields = (parameters: readonly HttpParameter[], values: Arguments): Arguments =>
   Object.fromEntries(
     parameters.flatMap((parameter) => {
       if (parameter.in !== "field") return [];
-      const value = valueOf(given, parameter);
+      const value = argumentValue(values, parameter);
       return value === undefined ? [] : [[parameter.name, value] as const];
     }),
   );

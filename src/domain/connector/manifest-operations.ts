@@ -83,7 +83,7 @@ const readOperation = (entry: unknown, refuse: Refuse): CatalogueTool => {
   return {
     name,
     description: typeof description === "string" ? description : "",
-    inputSchema: schemaOf(read),
+    inputSchema: objectSchema(read),
     request: {
       method,
       path,
@@ -114,10 +114,12 @@ const readPath = (value: unknown, read: readonly Read[], refuse: Refuse): string
     return "/";
   }
   const fault = pathFault(value);
-  const placed = new Set(read.flatMap(({ parameter }) => (parameter.in === "path" ? [parameter.name] : [])));
-  const named = pathPlaceholders(value);
-  const lacking = named.find((name) => !placed.has(name));
-  const idle = [...placed].find((name) => !named.includes(name));
+  const pathParameters = new Set(
+    read.flatMap(({ parameter }) => (parameter.in === "path" ? [parameter.name] : [])),
+  );
+  const placeholders = pathPlaceholders(value);
+  const lacking = placeholders.find((name) => !pathParameters.has(name));
+  const idle = [...pathParameters].find((name) => !placeholders.includes(name));
   if (fault !== null) refuse("path", `path ${fault}.`);
   else if (lacking !== undefined)
     refuse("path", `path names {${lacking}}. Add a parameter { name = "${lacking}", in = "path" }.`);
@@ -150,20 +152,20 @@ const readParameters = (value: unknown, refuse: Refuse): readonly Read[] => {
 const readParameter = (entry: Table, refuse: Refuse): Read | null => {
   const { name, in: place, required, description } = entry;
   const stray = Object.keys(entry).find((field) => !PARAMETER_FIELDS.includes(field));
-  const known = PLACES.find((each) => each === place);
+  const knownPlace = PLACES.find((each) => each === place);
   const schema = readSchema(entry, refuse);
   if (stray !== undefined)
     refuse(stray.slice(0, 64), `A parameter has the fields ${PARAMETER_FIELDS.join(", ")}.`);
   else if (typeof name !== "string" || !isArgumentName(name) || name === "__proto__")
     refuse("name", "name is required: 1 to 64 letters, digits, _, - or .");
-  else if (known === undefined)
+  else if (knownPlace === undefined)
     refuse("in", `in is required and must be "path", "query", "header" or "body".`);
-  else if (known === "header" && !isArgumentHeader(name))
+  else if (knownPlace === "header" && !isArgumentHeader(name))
     refuse(
       "name",
       `The header ${name} is set by the service. A fixed header is a field of the connector: headers.`,
     );
-  else if (known === "path" && required === false)
+  else if (knownPlace === "path" && required === false)
     refuse("required", "A parameter of the path is always required.");
   else if (required !== undefined && typeof required !== "boolean")
     refuse("required", "required must be true or false.");
@@ -174,9 +176,9 @@ const readParameter = (entry: Table, refuse: Refuse): Read | null => {
       parameter: {
         argument: name,
         name,
-        in: known === "body" ? "field" : known,
-        style: schema["type"] === "array" ? (known === "query" ? "repeat" : "comma") : "plain",
-        required: known === "path" || required === true,
+        in: knownPlace === "body" ? "field" : knownPlace,
+        style: schema["type"] === "array" ? (knownPlace === "query" ? "repeat" : "comma") : "plain",
+        required: knownPlace === "path" || required === true,
       },
       schema: { ...schema, ...(typeof description === "string" && { description }) },
     };
@@ -192,12 +194,12 @@ const readSchema = ({ type, enum: values, schema, in: place }: Table, refuse: Re
     else return readShape(schema, place, refuse);
     return null;
   }
-  const named = type ?? "string";
-  if (typeof named !== "string" || !TYPES.includes(named))
+  const typeName = type ?? "string";
+  if (typeof typeName !== "string" || !TYPES.includes(typeName))
     refuse("type", `type must be one of ${TYPES.join(", ")}.`);
   else if (values !== undefined && !(Array.isArray(values) && values.length > 0))
     refuse("enum", "enum must be a list of the values that are allowed.");
-  else return readShape({ type: named, ...(values !== undefined && { enum: values }) }, place, refuse);
+  else return readShape({ type: typeName, ...(values !== undefined && { enum: values }) }, place, refuse);
   return null;
 };
 
@@ -209,7 +211,7 @@ const readShape = (schema: Table, place: unknown, refuse: Refuse): Schema | null
   return null;
 };
 
-const schemaOf = (read: readonly Read[]): Schema => ({
+const objectSchema = (read: readonly Read[]): Schema => ({
   type: "object",
   properties: Object.fromEntries(read.map(({ parameter, schema }) => [parameter.argument, schema])),
   required: read.flatMap(({ parameter }) => (parameter.required ? [parameter.argument] : [])),

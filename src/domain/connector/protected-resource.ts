@@ -15,14 +15,15 @@ const PARAMETER = /([a-z_]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/gi;
 
 /** Reads the parameters of all challenges in a header. The first one of a name counts. */
 export const readChallenge = (header: string | null): Challenge => {
-  const found = new Map<string, string>();
+  const parameters = new Map<string, string>();
   for (const [, name = "", quoted, plain = ""] of (header ?? "")
     .slice(0, CHALLENGE_MAX_LENGTH)
     .matchAll(PARAMETER)) {
     const key = name.toLowerCase();
-    if (!found.has(key)) found.set(key, quoted === undefined ? plain : quoted.replaceAll(/\\(.)/g, "$1"));
+    if (!parameters.has(key))
+      parameters.set(key, quoted === undefined ? plain : quoted.replaceAll(/\\(.)/g, "$1"));
   }
-  return { metadata: found.get("resource_metadata") ?? null, scope: found.get("scope") ?? null };
+  return { metadata: parameters.get("resource_metadata") ?? null, scope: parameters.get("scope") ?? null };
 };
 
 /** A well-known address of a document about a URL: the name stands before the URL's path. */

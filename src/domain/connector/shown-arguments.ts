@@ -10,7 +10,7 @@ import type { Redactor } from "../secret/redactor.ts";
 const SECRET_FIELD =
   /pass(?:word|wd|phrase)|secret|token|credential|(?:api|access|private|signing)[_-]?key|^auth(?:orization)?$|cookie/i;
 
-const hidden = (value: unknown): string =>
+const hiddenText = (value: unknown): string =>
   `[hidden, ${(typeof value === "string" ? value : JSON.stringify(value)).length} characters]`;
 
 /**
@@ -28,7 +28,7 @@ export const shownArguments = (secrets: Redactor, value: unknown, showsHidden = 
     Object.entries(value).map(([name, inner]) => [
       secrets.redact(name),
       !showsHidden && SECRET_FIELD.test(name) && inner !== null && inner !== ""
-        ? hidden(inner)
+        ? hiddenText(inner)
         : shownArguments(secrets, inner, showsHidden),
     ]),
   );

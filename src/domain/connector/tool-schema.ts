@@ -26,7 +26,7 @@ const TABLES = new Set([
   "properties",
 ]);
 
-/** @returns why the schema cannot be offered, as a sentence about the tool. Null: it can. @param schema of few levels */
+/** @returns why the schema cannot be offered, as a sentence about the tool. Null if it can. @param schema of few levels */
 export const schemaFault = (schema: Schema): string | null => {
   if (schema["type"] !== "object") return 'Its input schema has no "type": "object" at the top.';
   const combinator = NOT_AT_THE_TOP.find((keyword) => Object.hasOwn(schema, keyword));
@@ -40,29 +40,31 @@ export const schemaFault = (schema: Schema): string | null => {
  * The schema as agents get it: what some providers demand and JSON Schema leaves out is added, so that no tool is lost for it. OpenAI and
  * Gemini want `items` of each array, and Gemini takes no `required` name without a property.
  */
-export const offeredSchema = (schema: Schema): Schema => completed(schema) as Schema;
+export const offeredSchema = (schema: Schema): Schema => completeSchema(schema) as Schema;
 
 const isArray = ({ type }: Schema): boolean =>
   type === "array" || (Array.isArray(type) && type.includes("array"));
 
 /** @param value a schema, a list of schemas, or what stands in their place */
-const completed = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(completed);
+const completeSchema = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(completeSchema);
   if (!isRecord(value)) return value;
   const inner = Object.entries(value).map(([keyword, one]): [string, unknown] => {
     if (DATA.has(keyword)) return [keyword, one];
-    if (!TABLES.has(keyword) || !isRecord(one)) return [keyword, completed(one)];
-    return [keyword, Object.fromEntries(Object.entries(one).map(([name, of]) => [name, completed(of)]))];
+    if (!TABLES.has(keyword) || !isRecord(one)) return [keyword, completeSchema(one)];
+    return [keyword, Object.fromEntries(Object.entries(one).map(([name, of]) => [name, completeSchema(of)]))];
   });
   const { required, properties } = value;
-  const known = isRecord(properties) ? properties : {};
+  const declaredProperties = isRecord(properties) ? properties : {};
   return {
     ...Object.fromEntries(inner),
     ...(isArray(value) &&
       value["items"] === undefined &&
       value["prefixItems"] === undefined && { items: {} }),
     ...(Array.isArray(required) && {
-      required: required.filter((name) => typeof name === "string" && Object.hasOwn(known, name)),
+      required: required.filter(
+        (name) => typeof name === "string" && Object.hasOwn(declaredProperties, name),
+      ),
     }),
   };
 };
@@ -70,11 +72,11 @@ const completed = (value: unknown): unknown => {
 const propertyFault = (properties: unknown): string | null => {
   if (!isRecord(properties)) return "Its input schema has properties that are not a table.";
   for (const [name, schema] of Object.entries(properties)) {
-    const quoted = JSON.stringify(name.slice(0, 64));
+    const quotedName = JSON.stringify(name.slice(0, 64));
     if (!isArgumentName(name))
-      return `Its argument ${quoted} must have a name of 1 to 64 letters, digits, _, . or -.`;
+      return `Its argument ${quotedName} must have a name of 1 to 64 letters, digits, _, . or -.`;
     if (!isRecord(schema))
-      return `The schema of its argument ${quoted} is not a table, which agents' clients refuse.`;
+      return `The schema of its argument ${quotedName} is not a table, which agents' clients refuse.`;
   }
   return null;
 };
@@ -121,22 +123,24 @@ const firstFault = <A>(parts: readonly A[], faultOf: (part: A) => string | null)
 };
 
 const targetFault = (root: Schema, reference: string): string | null => {
-  const quoted = JSON.stringify(reference.slice(0, 200));
+  const quotedReference = JSON.stringify(reference.slice(0, 200));
   if (!/^#(?:\/|$)/.test(reference))
-    return `Its input schema refers to ${quoted}. Only references such as #/$defs/name are followed.`;
+    return `Its input schema refers to ${quotedReference}. Only references such as #/$defs/name are followed.`;
   let target: unknown = root;
   for (const part of reference.split("/").slice(1)) {
-    const name = unescaped(part);
+    const name = unescapePart(part);
     target =
       typeof target === "object" && target !== null && name !== null && Object.hasOwn(target, name)
         ? (target as Schema)[name]
         : undefined;
   }
-  return target === undefined ? `Its input schema refers to ${quoted}, which it does not have.` : null;
+  return target === undefined
+    ? `Its input schema refers to ${quotedReference}, which it does not have.`
+    : null;
 };
 
 /** A part of a JSON pointer in a fragment (RFC 6901, 6). */
-const unescaped = (part: string): string | null => {
+const unescapePart = (part: string): string | null => {
   try {
     return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
   } catch {

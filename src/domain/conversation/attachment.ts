@@ -29,18 +29,18 @@ export type AttachmentHead = typeof AttachmentHead.Type;
 const UNNAMED = "file";
 
 /** A file's name in the form of A1. */
-export const attachmentName = (given: string): string => {
-  const base = given.split(/[/\\]/).at(-1) ?? "";
+export const attachmentName = (name: string): string => {
+  const base = name.split(/[/\\]/).at(-1) ?? "";
   const clean = base
     .toWellFormed()
     .normalize("NFC")
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, "")
     .trim();
-  return clean === "" || clean === "." || clean === ".." ? UNNAMED : shortened(clean);
+  return clean === "" || clean === "." || clean === ".." ? UNNAMED : shortenName(clean);
 };
 
 /** Cuts a long name before its extension. */
-const shortened = (name: string): string => {
+const shortenName = (name: string): string => {
   if (Buffer.byteLength(name) <= ATTACHMENT_NAME_MAX) return name;
   const [extension = ""] = /\.\w{1,16}$/.exec(name) ?? [];
   const characters = Array.from(name.slice(0, name.length - extension.length));
@@ -67,7 +67,7 @@ export const isImage = (mediaType: string): boolean =>
 const UNKNOWN = "application/octet-stream";
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
-/** The bytes as text. Null: they are none. */
+/** The bytes as text. Null if they are none. */
 export const textIn = (bytes: Uint8Array): string | null => {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -80,12 +80,12 @@ export const textIn = (bytes: Uint8Array): string | null => {
 /**
  * The kind of a file.
  *
- * @param said the sender's `Content-Type`. Null: none.
+ * @param declared the sender's `Content-Type`.
  */
-export const mediaTypeOf = (said: string | null, bytes: Uint8Array): string => {
-  const known = BEGINNINGS.find(([, begins]) => begins(bytes));
-  if (known !== undefined) return known[0];
-  const [type = ""] = (said ?? "").toLowerCase().split(";");
+export const detectMediaType = (declared: string | null, bytes: Uint8Array): string => {
+  const signature = BEGINNINGS.find(([, begins]) => begins(bytes));
+  if (signature !== undefined) return signature[0];
+  const [type = ""] = (declared ?? "").toLowerCase().split(";");
   const isFalse = BEGINNINGS.some(([mediaType]) => mediaType === type.trim());
   // What curl and forms say of every body.
   const isNothing = type.trim() === UNKNOWN || type.trim() === "application/x-www-form-urlencoded";

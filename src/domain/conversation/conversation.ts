@@ -73,7 +73,7 @@ export const FilePart = Schema.Struct({
   type: Schema.Literal("file"),
   name: Schema.String,
   media_type: Schema.String,
-  /** The id of a kept attachment. Null: the file lies in the workspace. */
+  /** The id of a kept attachment. Null if the file lies in the workspace. */
   attachment_id: Schema.NullOr(Schema.String),
 });
 export type FilePart = typeof FilePart.Type;
@@ -204,7 +204,7 @@ export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cached_token
 export const ContextUse = Schema.Struct({
   /** What the next call begins with. */
   tokens: Schema.Finite,
-  /** How many tokens the model's context can hold. Null: the runtime does not know. */
+  /** How many tokens the model's context can hold. Null if the runtime does not know. */
   size: Schema.NullOr(Schema.Finite),
 });
 export type ContextUse = typeof ContextUse.Type;

@@ -11,18 +11,18 @@ const OPEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "pending", "
 export const isOpen = ({ status }: { readonly status: ItemStatus }): boolean => OPEN.has(status);
 
 /** @returns the text of an item's parts */
-export const textOf = ({ content }: { readonly content: readonly ContentPart[] }): string =>
+export const contentText = ({ content }: { readonly content: readonly ContentPart[] }): string =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 
 /** @param offset where the piece begins in the last text, in UTF-16 units @returns the longer content; null: the piece does not fit (G1) */
-export const grown = (
+export const appendText = (
   content: readonly ContentPart[],
   { offset, text }: { readonly offset: number; readonly text: string },
 ): ContentPart[] | null => {
   const index = content.findLastIndex((part) => part.type === "text");
   const part = content[index];
-  const known = part?.type === "text" ? part.text : "";
-  if (known.length !== offset) return null;
-  const longer = { type: "text" as const, text: known + text };
+  const lastText = part?.type === "text" ? part.text : "";
+  if (lastText.length !== offset) return null;
+  const longer = { type: "text" as const, text: lastText + text };
   return index < 0 ? [...content, longer] : content.with(index, longer);
 };

@@ -59,7 +59,7 @@ export const PastItem = Schema.Struct({
 export type PastItem = typeof PastItem.Type;
 
 export const History = Schema.Struct({
-  /** What came before the items. Null: nothing. */
+  /** What came before the items. */
   summary: Schema.NullOr(Schema.String),
   /** Oldest first, at least one. */
   items: Schema.Array(PastItem),
@@ -87,14 +87,14 @@ interface Span {
 }
 
 /** Finds the newest items within the limits (H2, H3). */
-const spanOf = (items: readonly Remembered[]): Span => {
+const findSpan = (items: readonly Remembered[]): Span => {
   const summaryAt = items.findLastIndex((item) => ownSummary(item) !== "");
   const past: PastItem[] = [];
   let room = HISTORY_BYTES_MAX;
   for (let at = items.length - 1; at >= 0; at -= 1) {
     const item = items[at];
     if (at === summaryAt) room = Math.min(room, KEPT_BEFORE_SUMMARY);
-    const one = item === undefined ? null : pastOf(item);
+    const one = item === undefined ? null : toPastItem(item);
     if (one === null) continue;
     room -= Buffer.byteLength(JSON.stringify(one));
     if (room < 0 || past.length === HISTORY_ITEMS_MAX)
@@ -105,15 +105,15 @@ const spanOf = (items: readonly Remembered[]): Span => {
 };
 
 /** How many of the items, given oldest first, are too old for the history. */
-export const tooOld = (items: readonly Remembered[]): number => spanOf(items).start;
+export const tooOld = (items: readonly Remembered[]): number => findSpan(items).start;
 
 /**
  * @param items the newest items, oldest first
- * @param older the conversation's first message if it is not among them. Null: they are the whole conversation
+ * @param older the conversation's first message if it is not among them. Null if they are the whole conversation
  * @returns null if no runtime has had any of them
  */
 export const makeHistory = (items: readonly Remembered[], older: Remembered | null): History | null => {
-  const { start, summaryAt, items: past } = spanOf(items);
+  const { start, summaryAt, items: past } = findSpan(items);
   if (past.length === 0) return null;
   const own = items[summaryAt];
   if (own !== undefined && start <= summaryAt) return { summary: ownSummary(own), items: past };
@@ -128,8 +128,8 @@ export const makeHistory = (items: readonly Remembered[], older: Remembered | nu
 const ownSummary = ({ kind, role, content }: Remembered): string =>
   kind === "note" && role === "agent" ? contentText(content) : "";
 
-/** Null: the item is no part of a history. */
-const pastOf = (item: Remembered): PastItem | null => {
+/** Null if the item is no part of a history. */
+const toPastItem = (item: Remembered): PastItem | null => {
   const { kind, role, status, content, tool, plan, parentId } = item;
   if ((kind !== "message" && kind !== "tool" && kind !== "plan") || role === null) return null;
   // H1: a message that the runtime has refused was never its own.
@@ -142,10 +142,10 @@ const pastOf = (item: Remembered): PastItem | null => {
   return {
     kind,
     role,
-    status: role === "user" ? "completed" : closed(status),
+    status: role === "user" ? "completed" : closeStatus(status),
     text,
     files,
-    tool: tool === null ? null : toolOf(tool, item.pruned),
+    tool: tool === null ? null : toPastTool(tool, item.pruned),
     plan,
     model: item.model,
     agent: item.agent,
@@ -157,12 +157,15 @@ const pastOf = (item: Remembered): PastItem | null => {
 };
 
 /** H4. */
-const closed = (status: ItemStatus): PastItem["status"] =>
+const closeStatus = (status: ItemStatus): PastItem["status"] =>
   status === "completed" || status === "failed" ? status : "interrupted";
 
-const toolOf = ({ name, title, input, output, truncated }: ToolCall, isPruned: boolean): PastItem["tool"] => {
+const toPastTool = (
+  { name, title, input, output, truncated }: ToolCall,
+  isPruned: boolean,
+): PastItem["tool"] => {
   // The runtime's own cut says so in the output. Ours is at the limit, where a character may be split.
   const isCut = truncated && Buffer.byteLength(output) > OUTPUT_INLINE_MAX - 4;
-  const kept = isPruned && output === "" ? NOT_KEPT : output;
-  return { name, title, input, output: isCut ? output + NOT_WHOLE : kept };
+  const visibleOutput = isPruned && output === "" ? NOT_KEPT : output;
+  return { name, title, input, output: isCut ? output + NOT_WHOLE : visibleOutput };
 };

@@ -57,7 +57,7 @@ const READERS: Readonly<Record<string, (bytes: Buffer) => ImageSize | null>> = {
 };
 
 /**
- * Why model providers refuse a picture, after "it" or a colon. Null: they take it.
+ * Why model providers refuse a picture, after "it" or a colon. Null if they take it.
  *
  * @param bytes the whole file, or its beginning
  */

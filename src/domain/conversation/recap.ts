@@ -65,18 +65,18 @@ export const makeRecap = (
   hasGap: boolean,
   introduction = INTRODUCTION,
 ): string | null => {
-  const lines = items.map(lineOf).filter((line) => line !== "");
+  const lines = items.map(renderItem).filter((line) => line !== "");
   if (lines.length === 0) return null;
   const [first = "", ...others] = lines;
   let room = RECAP_MAX - [introduction, first, LEFT_OUT].reduce((sum, text) => sum + takenBy(text), 0);
-  const shown: string[] = [];
+  const entries: string[] = [];
   for (const line of others.toReversed()) {
     room -= takenBy(line);
     if (room < 0) break;
-    shown.unshift(line);
+    entries.unshift(line);
   }
-  const gap = hasGap || shown.length < others.length ? [LEFT_OUT] : [];
-  return [introduction, first, ...gap, ...shown].join(SEPARATOR);
+  const gap = hasGap || entries.length < others.length ? [LEFT_OUT] : [];
+  return [introduction, first, ...gap, ...entries].join(SEPARATOR);
 };
 
 const SEPARATOR = "\n\n";
@@ -87,19 +87,19 @@ const takenBy = (text: string): number => Buffer.byteLength(text) + SEPARATOR.le
 export const UNSEEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "cancelled"]);
 const USUAL: ReadonlySet<ItemStatus> = new Set(["accepted", "completed"]);
 
-const lineOf = (item: Recalled): string => {
+const renderItem = (item: Recalled): string => {
   // The tool call that started a subagent stands for its work.
   if (UNSEEN.has(item.status) || item.parentId !== null) return "";
-  const text = bodyOf(item);
+  const text = renderBody(item);
   if (text === "") return "";
   const state = USUAL.has(item.status) ? "" : ` (${item.status})`;
-  const shown = text.length <= ENTRY_SHOWN ? text : `${cutText(text, ENTRY_SHOWN)} [cut]`;
-  return `[${new Date(item.createdAt).toISOString().slice(0, 16).replace("T", " ")} UTC] ${shown}${state}`;
+  const excerpt = text.length <= ENTRY_SHOWN ? text : `${cutText(text, ENTRY_SHOWN)} [cut]`;
+  return `[${new Date(item.createdAt).toISOString().slice(0, 16).replace("T", " ")} UTC] ${excerpt}${state}`;
 };
 
 const short = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_SHOWN);
 
-const bodyOf = (item: Recalled): string => {
+const renderBody = (item: Recalled): string => {
   switch (item.kind) {
     case "message":
       return messageText(item);

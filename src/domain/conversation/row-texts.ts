@@ -36,7 +36,7 @@ const plainText = (markdown: string): string =>
 
 const isHeading = (line: string): boolean => /^\s{0,3}#{1,6}\s/u.test(line);
 
-/** The first sentence of a message in Markdown, as one line of plain text. Null: it has no words. */
+/** The first sentence of a message in Markdown, as one line of plain text. Null if it has no words. */
 export const firstSentence = (markdown: string): string | null => {
   const lines = plainText(cutText(markdown, SEARCHED_MAX)).split("\n");
   const prose = lines.filter((line) => !isHeading(line)).join("\n");

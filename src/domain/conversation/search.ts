@@ -12,10 +12,11 @@ const SENTENCE_MAX = 200;
 const LEAD = 60;
 
 /** Signs divide words, as in `src/main.ts`. */
-const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+const splitWords = (text: string): readonly string[] =>
+  text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /** @returns in lower case, at most WORDS_MAX */
-export const searchWords = (search: string): readonly string[] => wordsOf(search).slice(0, WORDS_MAX);
+export const searchWords = (search: string): readonly string[] => splitWords(search).slice(0, WORDS_MAX);
 
 interface Searched {
   readonly kind: string;
@@ -33,7 +34,7 @@ const answerLines = (answer: RequestAnswer): readonly string[] => {
 
 /**
  * What people find an item by: the text of a message that is whole, of a person or the agent itself, and what a person answered to a
- * request. Null: it is not searched.
+ * request. Null if it is not searched.
  */
 export const searchedText = ({ kind, status, parentId, content, answer }: Searched): string | null => {
   if (kind === "request") return answer === null ? null : answerLines(answer.answer).join("\n");
@@ -43,7 +44,7 @@ export const searchedText = ({ kind, status, parentId, content, answer }: Search
 
 /** Whether what is searched of an item has a word that begins with each of `words`. */
 export const hasWords = (item: Searched, words: readonly string[]): boolean => {
-  const own = new Set(wordsOf((searchedText(item) ?? "").slice(0, MESSAGE_SEARCHED)));
+  const own = new Set(splitWords((searchedText(item) ?? "").slice(0, MESSAGE_SEARCHED)));
   return words.length > 0 && words.every((word) => [...own].some((one) => one.startsWith(word)));
 };
 
@@ -54,10 +55,10 @@ export const sentenceAround = (text: string, words: readonly string[]): string =
   const line = text.slice(0, MESSAGE_SEARCHED).replaceAll(/\s+/gu, " ").trim();
   const beginnings = words.map((word) => `(?<![\\p{L}\\p{M}\\p{N}])${word}`).join("|");
   const at = Math.max(0, line.search(new RegExp(beginnings, "iu")));
-  const found = SENTENCES.segment(line).containing(at);
-  const sentence = (found?.segment ?? line).trim();
+  const segment = SENTENCES.segment(line).containing(at);
+  const sentence = (segment?.segment ?? line).trim();
   if (sentence.length <= SENTENCE_MAX) return sentence;
-  const from = Math.max(0, at - (found?.index ?? 0) - LEAD);
+  const from = Math.max(0, at - (segment?.index ?? 0) - LEAD);
   const begins = from === 0 ? "" : "…";
   const rest = sentence.slice(from).replace(/^[\uDC00-\uDFFF]/u, "");
   return begins + (rest.length <= SENTENCE_MAX ? rest : `${cutText(rest, SENTENCE_MAX - 1).trimEnd()}…`);

@@ -9,7 +9,7 @@ const LEFT_OUT = "[Earlier entries are left out here.]";
 /** How much of one entry is shown, in UTF-16 code units. */
 const ENTRY_SHOWN = 6_000;
 
-const lineOf = ({ kind, role, status, text, tool, plan }: PastItem): string => {
+const renderItem = ({ kind, role, status, text, tool, plan }: PastItem): string => {
   const state = status === "completed" ? "" : ` (${status})`;
   const who = role === "agent" ? "You" : "A person";
   if (tool !== null) return `You used ${tool.name}: ${cutText(tool.title ?? "", ENTRY_SHOWN)}${state}`;
@@ -26,14 +26,14 @@ const lineOf = ({ kind, role, status, text, tool, plan }: PastItem): string => {
 export const makeSince = (items: readonly PastItem[], untilMs: number): string | null => {
   const lines = items
     .filter(({ created_at: began, completed_at: ended }) => (ended ?? began) > untilMs)
-    .map(lineOf)
+    .map(renderItem)
     .filter((line) => line !== "");
   if (lines.length === 0) return null;
   let room = RECAP_MAX - INTRODUCTION.length - LEFT_OUT.length;
-  const shown = lines.toReversed().filter((line) => {
+  const newestLines = lines.toReversed().filter((line) => {
     room = line === "" ? room : room - Buffer.byteLength(line) - 2;
     return room >= 0;
   });
-  const gap = shown.length < lines.length ? [LEFT_OUT] : [];
-  return [INTRODUCTION, ...gap, ...shown.toReversed()].join("\n\n");
+  const gap = newestLines.length < lines.length ? [LEFT_OUT] : [];
+  return [INTRODUCTION, ...gap, ...newestLines.toReversed()].join("\n\n");
 };

@@ -23,9 +23,9 @@ export interface MessageDraft {
   readonly author: Author;
   readonly text: string;
   readonly files: readonly FilePart[];
-  /** `provider/model`. Null: the model of the message before. */
+  /** `provider/model`. Null means the model of the message before. */
   readonly model: string | null;
-  /** Null: the agent of the message before. */
+  /** Null means the agent of the message before. */
   readonly agent: string | null;
   /** How hard the model thinks. Absent: as for the message before. */
   readonly effort?: string;
@@ -40,9 +40,9 @@ export const OutgoingMessage = Schema.Struct({
   text: Schema.String,
   /** Files that the daemon must have before the agent gets the message. Absent: none. */
   attachments: Schema.optionalKey(Schema.Array(AttachmentHead)),
-  /** `provider/model`. Null: the model of the message before. */
+  /** `provider/model`. Null means the model of the message before. */
   model: Schema.NullOr(Schema.String),
-  /** Null: the agent of the message before. */
+  /** Null means the agent of the message before. */
   agent: Schema.NullOr(Schema.String),
   /** How hard the model thinks, in the runtime's words; `default`: the model's own. Absent: as for the message before. */
   effort: Schema.optionalKey(Schema.String),
@@ -114,7 +114,7 @@ export type OfferedModel = typeof OfferedModel.Type;
 export const RuntimeOffers = Schema.Struct({
   models: Schema.Array(OfferedModel),
   agents: Schema.Array(Schema.Struct({ name: Schema.String, description: Schema.NullOr(Schema.String) })),
-  /** The `provider/model` that is used if a message names none. Null: the runtime does not say. */
+  /** The `provider/model` that is used if a message names none. Null if the runtime does not say. */
   default_model: Schema.NullOr(Schema.String),
   /** The effort that is used if a message names none. Absent: the model's own. */
   default_effort: Schema.optionalKey(Schema.String),

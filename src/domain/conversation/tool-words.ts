@@ -2,7 +2,7 @@
  * What a tool call says of itself: its line, and its input and output in a reader's form. The page and the command line load this
  * file, so it imports no schema.
  */
-import { counted } from "../counted.ts";
+import { quantity } from "../counted.ts";
 import type { ItemError, ItemStatus, ToolCall, ToolKind } from "./conversation.ts";
 
 /** What an item tells of a call. */
@@ -26,12 +26,12 @@ export const KIND_WORDS: Readonly<Record<ToolKind, string>> = {
 };
 
 /** @returns the values of an input by name */
-export const inputOf = ({ input }: ToolCall): Readonly<Record<string, unknown>> =>
+export const toolInput = ({ input }: ToolCall): Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null ? Object.fromEntries(Object.entries(input)) : {};
 
 /** A text field of the input. "": the input has no such text. */
 const field = (tool: ToolCall, name: string): string => {
-  const value = inputOf(tool)[name];
+  const value = toolInput(tool)[name];
   return typeof value === "string" ? value.trim() : "";
 };
 
@@ -45,8 +45,8 @@ const firstLine = (text: string): string => {
 };
 
 /** The command as it was typed. "": the tool runs none, or does not tell. */
-export const commandOf = (tool: ToolCall): string => {
-  const { command } = inputOf(tool);
+export const toolCommand = (tool: ToolCall): string => {
+  const { command } = toolInput(tool);
   if (Array.isArray(command)) return command.join(" ");
   return typeof command === "string" ? command : "";
 };
@@ -74,7 +74,7 @@ const EXIT = /^exit_(\d+)$/;
 /** The service's words to the agent (api.md 5 "Approvals"). */
 const DENIED = "was denied by a person, and was not made.";
 
-/** Why a call did not succeed, in a word or two. A call that a person denied did not fail. Null: it did succeed, or has not ended. */
+/** Why a call did not succeed, in a word or two. A call that a person denied did not fail. Null if it did succeed, or has not ended. */
 export const failureWord = ({ status, error, tool }: Called): string | null => {
   if (status === "running" || status === "pending") return null;
   if (error?.message.includes(DENIED) === true) return "denied";
@@ -93,18 +93,18 @@ export const exploredWords = (items: readonly Omit<Called, "error">[]): string =
   );
   const searches = tools.length - reads.length;
   const verb = items.some(({ status }) => status !== "completed") ? "Exploring" : "Explored";
-  const found = counted(searches, "search", "searches");
-  if (files.size === 0) return `${verb}: ${found}`;
-  return [`${verb} ${counted(files.size, "file")}`, searches > 0 && found].filter(Boolean).join(", ");
+  const result = quantity(searches, "search", "searches");
+  if (files.size === 0) return `${verb}: ${result}`;
+  return [`${verb} ${quantity(files.size, "file")}`, searches > 0 && result].filter(Boolean).join(", ");
 };
 
 const CONTENT = /<content>\n?([\s\S]*?)\n*(?:\(End of file[^\n]*\)\s*)?<\/content>/;
 
 /** What a tool read: runtimes may send a file between marks of their own. */
-export const contentOf = ({ output }: ToolCall): string => CONTENT.exec(output)?.[1] ?? output;
+export const fileContent = ({ output }: ToolCall): string => CONTENT.exec(output)?.[1] ?? output;
 
 interface Hit {
-  /** In the file. Null: the file itself was found. */
+  /** In the file. Null if the file itself was found. */
   readonly line: string | null;
   readonly text: string;
 }
@@ -119,8 +119,8 @@ const LINE_HIT = /^\s+Line (\d+): ?(.*)$/;
 const FLAT_HIT = /^([^:\s][^:]*):(\d+):(?:\d+:)?(.*)$/;
 const PATH = /^[^\s:]*[/.][^\s:]*$/;
 
-/** The files that a search found. Null: its output has another form. */
-export const hitsOf = ({ output }: ToolCall): readonly HitFile[] | null => {
+/** The files that a search found. Null if its output has another form. */
+export const searchHits = ({ output }: ToolCall): readonly HitFile[] | null => {
   const files = new Map<string, Hit[]>();
   const add = (path: string, ...hits: readonly Hit[]): void => {
     files.set(path, [...(files.get(path) ?? []), ...hits]);

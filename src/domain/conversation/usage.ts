@@ -35,20 +35,22 @@ export interface DayOfModel {
  * report of that model adds the cost alone, where the service knows no price. A runtime names its model as `provider/model`, or without the provider.
  */
 export const oneCount = <P extends DayOfModel>(
-  reported: readonly DayOfModel[],
-  passed: readonly P[],
+  reports: readonly DayOfModel[],
+  ownUsage: readonly P[],
 ): readonly (DayOfModel & { readonly passed: P | null })[] => {
-  const isOf = (own: P, row: DayOfModel): boolean =>
+  const isSameRow = (own: P, row: DayOfModel): boolean =>
     own.day === row.day && (own.model === row.model || own.model.endsWith(`/${row.model}`));
-  const counted = passed.map((own) => {
-    const cost = reported.filter((row) => isOf(own, row)).reduce((sum, { usage }) => sum + usage.cost_usd, 0);
+  const ownRows = ownUsage.map((own) => {
+    const cost = reports
+      .filter((row) => isSameRow(own, row))
+      .reduce((sum, { usage }) => sum + usage.cost_usd, 0);
     const usage = own.usage.cost_usd > 0 ? own.usage : addUsage(own.usage, { ...NO_USAGE, cost_usd: cost });
     return { day: own.day, model: own.model, usage, passed: own };
   });
-  const others = reported
-    .filter((row) => !passed.some((own) => isOf(own, row)))
+  const others = reports
+    .filter((row) => !ownUsage.some((own) => isSameRow(own, row)))
     .map(({ day, model, usage }) => ({ day, model, usage, passed: null }));
-  return [...counted, ...others].toSorted((one, other) => {
+  return [...ownRows, ...others].toSorted((one, other) => {
     if (one.day !== other.day) return one.day < other.day ? 1 : -1;
     return one.model < other.model ? -1 : 1;
   });

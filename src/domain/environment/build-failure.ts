@@ -1,7 +1,7 @@
 /** Why the build of an environment failed: for programs by its code, and for people in one sentence. */
 import * as Schema from "effect/Schema";
 import { cutText } from "../text.ts";
-import { counted } from "../counted.ts";
+import { quantity } from "../counted.ts";
 
 /** How much of a failed step's output a failure has, in bytes. */
 export const TAIL_BYTES = 64 * 1024;
@@ -16,35 +16,35 @@ const Place = {
   tail: Schema.String,
 };
 
-const failed = <Code extends string, Fields extends Schema.Struct.Fields>(code: Code, fields: Fields) =>
+const failureCase = <Code extends string, Fields extends Schema.Struct.Fields>(code: Code, fields: Fields) =>
   Schema.Struct({ code: Schema.Literal(code), ...fields });
 
 export const BuildFailure = Schema.Union([
-  failed("syntax", { line: Schema.Int, problem: Schema.String }),
-  failed("step_failed", Place),
-  failed("base_unavailable", { reference: Schema.String, line: Schema.Int, tail: Schema.String }),
+  failureCase("syntax", { line: Schema.Int, problem: Schema.String }),
+  failureCase("step_failed", Place),
+  failureCase("base_unavailable", { reference: Schema.String, line: Schema.Int, tail: Schema.String }),
   /** The context or its Dockerfile is missing. */
-  failed("context_missing", { path: Schema.String }),
+  failureCase("context_missing", { path: Schema.String }),
   /** A step failed after the egress proxy had refused it a host. */
-  failed("egress_denied", { host: Schema.String, ...Place }),
-  failed("too_large", {
+  failureCase("egress_denied", { host: Schema.String, ...Place }),
+  failureCase("too_large", {
     what: Schema.Literals(["disk", "files", "image", "log", "path", "processes"]),
     limit: Schema.Int,
   }),
   /** The manifest gives the build a secret that has no value. */
-  failed("secret_missing", { name: Schema.String }),
+  failureCase("secret_missing", { name: Schema.String }),
   /** The image was built, but no sandbox can use it. */
-  failed("image_unusable", { problem: Schema.String }),
-  failed("out_of_memory", { limit: Schema.Int }),
-  failed("timeout", { seconds: Schema.Int }),
+  failureCase("image_unusable", { problem: Schema.String }),
+  failureCase("out_of_memory", { limit: Schema.Int }),
+  failureCase("timeout", { seconds: Schema.Int }),
   /** This node cannot build images. `problem` says why, for example what is missing. */
-  failed("builder_unavailable", { problem: Schema.String }),
+  failureCase("builder_unavailable", { problem: Schema.String }),
   /** The project's files could not be read. */
-  failed("repository_unavailable", { message: Schema.String }),
+  failureCase("repository_unavailable", { message: Schema.String }),
   /** The service ended during each try. */
-  failed("interrupted", { times: Schema.Int }),
+  failureCase("interrupted", { times: Schema.Int }),
   /** Somebody ended the build, or the service did. */
-  failed("cancelled", {}),
+  failureCase("cancelled", {}),
 ]);
 export type BuildFailure = typeof BuildFailure.Type;
 export type BuildFailureCode = BuildFailure["code"];
@@ -107,13 +107,13 @@ export const describeBuildFailure = (failure: BuildFailure): string => {
     case "out_of_memory":
       return `the build used more than ${mebibytes(failure.limit)} of memory`;
     case "timeout":
-      return `the build took longer than ${counted(failure.seconds, "second")}`;
+      return `the build took longer than ${quantity(failure.seconds, "second")}`;
     case "builder_unavailable":
       return `this node cannot build images: ${failure.problem}`;
     case "repository_unavailable":
       return `the project's files could not be read: ${failure.message}`;
     case "interrupted":
-      return `the service ended ${counted(failure.times, "time")} during the build`;
+      return `the service ended ${quantity(failure.times, "time")} during the build`;
     case "cancelled":
       return "the build was cancelled";
   }

@@ -30,18 +30,18 @@ const FORM =
 const isTexts = (value: Jsonc): value is readonly string[] =>
   Array.isArray(value) && value.every((part) => typeof part === "string");
 
-/** A command in a shell of its own, or without one. Null: nothing to do. */
-const lineOf = (field: string, command: Jsonc): Result.Result<string | null, string> => {
+/** A command in a shell of its own, or without one. Null if there is nothing to do. */
+const shellLine = (field: string, command: Jsonc): Result.Result<string | null, string> => {
   if (command === null || command === "") return Result.succeed(null);
   const isShell = typeof command === "string";
   if (!isShell && !isTexts(command)) return Result.fail(`\`${field}\` ${FORM}`);
   const texts: string[] = [];
   for (const text of isShell ? [command] : command) {
-    const resolved = resolveReferences(text);
-    if (Result.isFailure(resolved))
-      return Result.fail(`${unresolvedReason(field, resolved.failure)} In a shell's command, use $NAME.`);
+    const line = resolveReferences(text);
+    if (Result.isFailure(line))
+      return Result.fail(`${unresolvedReason(field, line.failure)} In a shell's command, use $NAME.`);
     if (text.includes("\0")) return Result.fail(`\`${field}\` has a NUL character.`);
-    texts.push(quote(resolved.success));
+    texts.push(quote(line.success));
   }
   if (texts.length === 0) return Result.succeed(null);
   return Result.succeed(isShell ? `sh -c ${texts.join("")}` : `sh -c 'exec "$@"' sh ${texts.join(" ")}`);
@@ -56,11 +56,11 @@ const inParallel = (lines: readonly string[]): readonly string[] => [
 ];
 
 /** The lines of one field. */
-const linesOf = (field: string, value: Jsonc): Result.Result<readonly string[], string> => {
+const shellLines = (field: string, value: Jsonc): Result.Result<readonly string[], string> => {
   const commands = value instanceof Map ? [...value.values()].map((one) => one.value as Jsonc) : [value];
   const lines: string[] = [];
   for (const command of commands) {
-    const line = lineOf(field, command);
+    const line = shellLine(field, command);
     if (Result.isFailure(line)) return Result.fail(line.failure);
     if (line.success !== null) lines.push(line.success);
   }
@@ -76,7 +76,7 @@ export const readCommands = (document: JsoncObject): Result.Result<LifecycleComm
   for (const name of COMMANDS) {
     const field = document.get(name);
     if (field === undefined) continue;
-    const lines = linesOf(name, field.value);
+    const lines = shellLines(name, field.value);
     if (Result.isFailure(lines)) return Result.fail({ reason: lines.failure, place: field.place });
     if (lines.success.length === 0) continue;
     names.push(name);

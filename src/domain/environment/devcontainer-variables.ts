@@ -38,16 +38,16 @@ const WITH_DEFAULT = /^(?:env|localEnv):[^:]*:/;
  * @returns the text, or the first reference that has no value
  */
 export const resolveReferences = (text: string): Result.Result<string, string> => {
-  let unresolved: string | null = null;
-  const resolved = text.replaceAll(/\$\{([^{}]*)\}/g, (reference, name: string) => {
+  let unknownReference: string | null = null;
+  const expanded = text.replaceAll(/\$\{([^{}]*)\}/g, (reference, name: string) => {
     const folder = FOLDERS.get(name);
     if (folder !== undefined) return folder;
     const [start] = WITH_DEFAULT.exec(name) ?? [];
     if (start !== undefined) return name.slice(start.length);
-    if (UNKNOWN.test(name)) unresolved ??= reference;
+    if (UNKNOWN.test(name)) unknownReference ??= reference;
     return reference;
   });
-  return unresolved === null ? Result.succeed(resolved) : Result.fail(unresolved);
+  return unknownReference === null ? Result.succeed(expanded) : Result.fail(unknownReference);
 };
 
 /** Why a reference has no value. */
@@ -69,7 +69,7 @@ const checkVariableName = (field: string, name: string): string | null => {
   return `\`${field}\` cannot set ${name}, because the sandbox or its programs use it. ${remedy}`;
 };
 
-/** Reads one value. Null: it has no effect. */
+/** Reads one value. Null if it has no effect. */
 const readValue = (field: string, name: string, value: Jsonc): Result.Result<string | null, string> => {
   if (value === null && field === "remoteEnv") return Result.succeed(null);
   if (typeof value !== "string" || value.includes("\0"))
@@ -86,26 +86,26 @@ export const readVariables = (
   document: JsoncObject,
 ): Result.Result<DevcontainerVariables, DevcontainerIssue> => {
   const variables = new Map<string, string>();
-  const ignored: string[] = [];
+  const ignoredNames: string[] = [];
   for (const field of ["containerEnv", "remoteEnv"]) {
-    const given = document.get(field);
-    if (given === undefined || given.value === null) continue;
-    if (!(given.value instanceof Map))
-      return Result.fail({ reason: `\`${field}\` must be an object of texts.`, place: given.place });
-    for (const [name, { value, place }] of given.value as JsoncObject) {
+    const object = document.get(field);
+    if (object === undefined || object.value === null) continue;
+    if (!(object.value instanceof Map))
+      return Result.fail({ reason: `\`${field}\` must be an object of texts.`, place: object.place });
+    for (const [name, { value, place }] of object.value as JsoncObject) {
       const wrong = checkVariableName(field, name);
       if (wrong !== null) return Result.fail({ reason: wrong, place });
       const read = readValue(field, name, value);
       if (Result.isFailure(read)) return Result.fail({ reason: read.failure, place });
       if (read.success !== null) variables.set(name, read.success);
-      else if (!variables.delete(name)) ignored.push(`${field}.${name}`);
+      else if (!variables.delete(name)) ignoredNames.push(`${field}.${name}`);
     }
     const length = [...variables].reduce((sum, [name, value]) => sum + name.length + value.length, 0);
     if (variables.size > VARIABLES_MAX || length > VARIABLES_TEXT_MAX)
       return Result.fail({
         reason: `\`${field}\` has too many variables. At most ${VARIABLES_MAX} variables with ${VARIABLES_TEXT_MAX} characters together are possible.`,
-        place: given.place,
+        place: object.place,
       });
   }
-  return Result.succeed({ variables: Object.fromEntries(variables), ignored });
+  return Result.succeed({ variables: Object.fromEntries(variables), ignored: ignoredNames });
 };

@@ -76,22 +76,22 @@ const refusedField = (document: JsoncObject): Fallible<null> => {
   }
   const folder = document.get("workspaceFolder");
   if (folder === undefined) return Result.succeed(null);
-  const resolved = typeof folder.value === "string" ? resolveReferences(folder.value) : Result.fail("");
-  return Result.isSuccess(resolved) && posix.resolve("/", resolved.success) === WORKSPACE_FOLDER
+  const folderPath = typeof folder.value === "string" ? resolveReferences(folder.value) : Result.fail("");
+  return Result.isSuccess(folderPath) && posix.resolve("/", folderPath.success) === WORKSPACE_FOLDER
     ? Result.succeed(null)
     : issue(folder, "`workspaceFolder` can only be /workspace, where the checkout is. Remove it.");
 };
 
 /** A text with its references resolved. Null without the field. */
-const readText = (fields: JsoncObject, name: string, shown: string): Fallible<string | null> => {
+const readText = (fields: JsoncObject, name: string, label: string): Fallible<string | null> => {
   const field = fields.get(name);
   if (field === undefined || field.value === null) return Result.succeed(null);
   if (typeof field.value !== "string" || field.value === "")
-    return issue(field, `\`${shown}\` must be a text, in quotes.`);
-  const resolved = resolveReferences(field.value);
-  return Result.isSuccess(resolved)
-    ? Result.succeed(resolved.success)
-    : issue(field, unresolvedReason(shown, resolved.failure));
+    return issue(field, `\`${label}\` must be a text, in quotes.`);
+  const expansion = resolveReferences(field.value);
+  return Result.isSuccess(expansion)
+    ? Result.succeed(expansion.success)
+    : issue(field, unresolvedReason(label, expansion.failure));
 };
 
 const readImage = (document: JsoncObject, field: JsoncField): Fallible<DevcontainerBuild> => {
@@ -109,10 +109,10 @@ const readArgs = (field: JsoncField | undefined): Fallible<Record<string, string
   const args = new Map<string, string>();
   for (const [name, arg] of field.value as JsoncObject) {
     if (typeof arg.value !== "string") return issue(arg, `\`build.args.${name}\` must be a text, in quotes.`);
-    const resolved = resolveReferences(arg.value);
-    if (Result.isFailure(resolved))
-      return issue(arg, unresolvedReason(`build.args.${name}`, resolved.failure));
-    args.set(name, resolved.success);
+    const expansion = resolveReferences(arg.value);
+    if (Result.isFailure(expansion))
+      return issue(arg, unresolvedReason(`build.args.${name}`, expansion.failure));
+    args.set(name, expansion.success);
   }
   return Result.succeed(Object.fromEntries(args));
 };
@@ -138,8 +138,8 @@ const shownFault = ({ prefix, dockerfile: name }: BuildFields, fault: Environmen
   return `\`${[first + (shown === "dockerfile" ? name : shown), ...below].join(".")}\`: ${fault.message}`;
 };
 
-const readBuild = (given: BuildFields, directory: string): Fallible<DevcontainerBuild> => {
-  const { field, places, prefix, dockerfile: name, options } = given;
+const readBuild = (build: BuildFields, directory: string): Fallible<DevcontainerBuild> => {
+  const { field, places, prefix, dockerfile: name, options } = build;
   const more = options.get("options");
   if (more !== undefined && !isEmpty(more.value))
     return issue(more, "`build.options` is not supported: no container engine runs the build. Remove it.");
@@ -162,7 +162,7 @@ const readBuild = (given: BuildFields, directory: string): Fallible<Devcontainer
   });
   return Result.isSuccess(read)
     ? Result.succeed({ kind: "dockerfile", ...read.success })
-    : issue(field, shownFault(given, read.failure));
+    : issue(field, shownFault(build, read.failure));
 };
 
 const readSource = (document: JsoncObject, directory: string): Fallible<DevcontainerBuild> => {
@@ -198,21 +198,21 @@ const readSource = (document: JsoncObject, directory: string): Fallible<Devconta
 };
 
 const readDocument = (document: JsoncObject, directory: string): Fallible<Devcontainer> => {
-  const refused = refusedField(document);
-  if (Result.isFailure(refused)) return Result.fail(refused.failure);
+  const refusal = refusedField(document);
+  if (Result.isFailure(refusal)) return Result.fail(refusal.failure);
   const build = readSource(document, directory);
   if (Result.isFailure(build)) return Result.fail(build.failure);
   const variables = readVariables(document);
   if (Result.isFailure(variables)) return Result.fail(variables.failure);
   const commands = readCommands(document);
   if (Result.isFailure(commands)) return Result.fail(commands.failure);
-  const ignored = IGNORED.filter((name) => !isEmpty(document.get(name)?.value ?? null));
+  const ignoredFields = IGNORED.filter((name) => !isEmpty(document.get(name)?.value ?? null));
   return Result.succeed({
     build: build.success,
     variables: variables.success.variables,
     commands: commands.success.names,
     setup: commands.success.script,
-    ignored: [...ignored, ...variables.success.ignored],
+    ignored: [...ignoredFields, ...variables.success.ignored],
   });
 };
 

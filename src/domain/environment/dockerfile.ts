@@ -40,7 +40,7 @@ const HERE_DOCUMENTS = new Set(["ADD", "COPY", "RUN"]);
 const HERE = /<<-?\s*(?:"([^"]+)"|'([^']+)'|([^\s"'<>|&;()]+))/g;
 
 /** `# escape=` in the directives before everything else. The default is the backslash. */
-const escapeOf = (lines: readonly string[]): string => {
+const escapeCharacter = (lines: readonly string[]): string => {
   for (const line of lines) {
     const directive = /^#\s*([a-z]+)\s*=\s*(\S+)\s*$/i.exec(line.trim());
     if (directive === null) break;
@@ -72,8 +72,8 @@ const readInstruction = (lines: readonly string[], start: number, escape: string
   const text = parts.join(" ").trim();
   const keyword = (/^\S+/.exec(text)?.[0] ?? "").toUpperCase();
   let hasHereDocument = false;
-  const triggered = keyword === "ONBUILD" ? (/^\S+\s+(\S+)/.exec(text)?.[1] ?? "").toUpperCase() : keyword;
-  if (HERE_DOCUMENTS.has(triggered)) {
+  const innerKeyword = keyword === "ONBUILD" ? (/^\S+\s+(\S+)/.exec(text)?.[1] ?? "").toUpperCase() : keyword;
+  if (HERE_DOCUMENTS.has(innerKeyword)) {
     for (const [, double, single, bare] of text.matchAll(HERE)) {
       const word = double ?? single ?? bare;
       const end = lines.findIndex((line, index) => index >= next && line.replace(/^\t+/, "") === word);
@@ -86,10 +86,10 @@ const readInstruction = (lines: readonly string[], start: number, escape: string
   return { instruction, next, hasHereDocument };
 };
 
-const linesOf = (source: string): readonly string[] => source.replace(/^\uFEFF/, "").split(/\r?\n/);
+const splitLines = (source: string): readonly string[] => source.replace(/^\uFEFF/, "").split(/\r?\n/);
 
-const instructionsOf = (lines: readonly string[]): readonly ReadInstruction[] => {
-  const escape = escapeOf(lines);
+const readInstructions = (lines: readonly string[]): readonly ReadInstruction[] => {
+  const escape = escapeCharacter(lines);
   const instructions: ReadInstruction[] = [];
   for (let at = 0; at < lines.length;) {
     const line = (lines[at] ?? "").trim();
@@ -104,7 +104,7 @@ const instructionsOf = (lines: readonly string[]): readonly ReadInstruction[] =>
   return instructions;
 };
 
-const problemOf = ({ keyword, text }: Instruction, stages: number): string | null => {
+const instructionProblem = ({ keyword, text }: Instruction, stages: number): string | null => {
   if (!KEYWORDS.has(keyword)) return `unknown instruction: ${keyword.slice(0, 40)}`;
   if (text.length === keyword.length) return `${keyword} needs an argument`;
   if (stages === 0 && keyword !== "FROM" && keyword !== "ARG")
@@ -116,8 +116,8 @@ const problemOf = ({ keyword, text }: Instruction, stages: number): string | nul
 export const parseDockerfile = (source: string): Parsed => {
   const stages: [Instruction, ...Instruction[]][] = [];
   const globals: Instruction[] = [];
-  for (const { instruction } of instructionsOf(linesOf(source))) {
-    const problem = problemOf(instruction, stages.length);
+  for (const { instruction } of readInstructions(splitLines(source))) {
+    const problem = instructionProblem(instruction, stages.length);
     if (problem !== null) return { kind: "error", line: instruction.line, problem };
     if (instruction.keyword === "FROM") stages.push([instruction]);
     else (stages.at(-1) ?? globals).push(instruction);
@@ -128,7 +128,8 @@ export const parseDockerfile = (source: string): Parsed => {
 
 /** The line of the first instruction with a here-document. Null without one. */
 export const hereDocumentLine = (source: string): number | null =>
-  instructionsOf(linesOf(source)).find(({ hasHereDocument }) => hasHereDocument)?.instruction.line ?? null;
+  readInstructions(splitLines(source)).find(({ hasHereDocument }) => hasHereDocument)?.instruction.line ??
+  null;
 
 /** The image that a FROM names, without its flags. */
 export const fromReference = ({ text }: Instruction): string =>

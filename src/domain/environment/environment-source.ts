@@ -20,7 +20,7 @@ export interface DockerfileFields {
   readonly dockerfile: string;
   /** The directory that the build sees. Empty: the whole repository. */
   readonly context: string;
-  /** The stage. Null: the last one. */
+  /** The stage. Null means the last one. */
   readonly target: string | null;
   readonly args: Readonly<Record<string, string>>;
 }
@@ -37,7 +37,7 @@ export interface DockerfileSource extends DockerfileFields {
 export interface DevcontainerSource {
   /** Its path in the repository. The build does not see the file. */
   readonly path: string;
-  /** The registry's image that is used as it is. Null: a Dockerfile is built. Then `dockerfile` is this file's path. */
+  /** The registry's image that is used as it is. Null if a Dockerfile is built. Then `dockerfile` is this file's path. */
   readonly image: string | null;
   readonly variables: Readonly<Record<string, string>>;
   readonly commands: readonly string[];
@@ -96,10 +96,10 @@ const REFUSED = /[\0-\x1f\x7f\\]/;
  * A path in the repository in its plain form. The root is the empty text.
  * @returns null if it is absolute, leads out of the repository, or has characters that no path needs
  */
-const repositoryPath = (given: unknown): string | null => {
-  if (typeof given !== "string" || given.length > PATH_MAX || REFUSED.test(given)) return null;
-  if (given.startsWith("/")) return null;
-  const parts = given.split("/").filter((part) => part !== "" && part !== ".");
+const repositoryPath = (value: unknown): string | null => {
+  if (typeof value !== "string" || value.length > PATH_MAX || REFUSED.test(value)) return null;
+  if (value.startsWith("/")) return null;
+  const parts = value.split("/").filter((part) => part !== "" && part !== ".");
   return parts.some((part) => part === ".." || part.toLowerCase() === ".git") ? null : parts.join("/");
 };
 
@@ -107,10 +107,10 @@ const PATH_RULE = "Give a path in the repository, without `..`.";
 const ARG_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const TARGET = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
 
-const readArgs = (given: unknown): Result.Result<Record<string, string>, EnvironmentFault> => {
-  if (typeof given !== "object" || given === null || Array.isArray(given))
+const readArgs = (args: unknown): Result.Result<Record<string, string>, EnvironmentFault> => {
+  if (typeof args !== "object" || args === null || Array.isArray(args))
     return fault("environment.args", "Write the arguments as a table, [environment.args].");
-  const entries = Object.entries(given);
+  const entries = Object.entries(args);
   if (entries.length > ARGS_MAX)
     return fault("environment.args", `A build can have at most ${ARGS_MAX} arguments.`);
   let length = 0;
@@ -130,19 +130,19 @@ const readArgs = (given: unknown): Result.Result<Record<string, string>, Environ
   return Result.succeed(Object.fromEntries(entries) as Record<string, string>);
 };
 
-const readSecrets = (given: unknown): Result.Result<readonly string[], EnvironmentFault> => {
+const readSecrets = (value: unknown): Result.Result<readonly string[], EnvironmentFault> => {
   const path = "environment.secrets";
-  if (!Array.isArray(given) || given.length > SECRETS_MAX)
+  if (!Array.isArray(value) || value.length > SECRETS_MAX)
     return fault(path, `Give a list of at most ${SECRETS_MAX} names of secrets.`);
-  for (const [index, name] of given.entries()) {
+  for (const [index, name] of value.entries()) {
     const issue = typeof name === "string" ? checkSecretName(name) : null;
     if (typeof name !== "string") return fault(`${path}[${index}]`, "Give the name of a secret, in quotes.");
     if (issue !== null) return fault(`${path}[${index}]`, issue.message);
   }
-  return Result.succeed([...new Set(given as readonly string[])].toSorted());
+  return Result.succeed([...new Set(value as readonly string[])].toSorted());
 };
 
-const directoryOf = (path: string): string => path.split("/").slice(0, -1).join("/");
+const parentDirectory = (path: string): string => path.split("/").slice(0, -1).join("/");
 
 const isWithin = (path: string, directory: string): boolean =>
   directory === "" || path.startsWith(`${directory}/`);
@@ -156,7 +156,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export const readDockerfileFields = (fields: Fields): Result.Result<DockerfileFields, EnvironmentFault> => {
   const dockerfile = repositoryPath(fields["dockerfile"] ?? DEFAULT_DOCKERFILE);
   if (dockerfile === null || dockerfile === "") return fault("environment.dockerfile", PATH_RULE);
-  const context = repositoryPath(fields["context"] ?? directoryOf(dockerfile));
+  const context = repositoryPath(fields["context"] ?? parentDirectory(dockerfile));
   if (context === null) return fault("environment.context", PATH_RULE);
   if (!isWithin(dockerfile, context))
     return fault(
@@ -208,8 +208,8 @@ export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironme
   const fields = table as Fields;
   const unknown = Object.keys(fields).find((name) => !(FIELDS as readonly string[]).includes(name));
   if (unknown !== undefined) {
-    const known = FIELDS.map((name) => `\`${name}\``).join(", ");
-    return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${known}.`);
+    const fieldNames = FIELDS.map((name) => `\`${name}\``).join(", ");
+    return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${fieldNames}.`);
   }
   const { image, setup: _setup, warm: _warm, ...built } = fields;
   if (image === undefined)
@@ -282,11 +282,11 @@ export const buildKey = (
   { dockerfile, context, target, args, secrets, devcontainer }: DockerfileSource,
   objects: SourceObjects,
 ): string => {
-  const sorted = Object.entries(args).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const sortedArgs = Object.entries(args).toSorted(([one], [other]) => (one < other ? -1 : 1));
   const image = devcontainer?.image ?? null;
   const parts: unknown[] =
     image === null
-      ? [BUILD_FORMAT, dockerfile, objects.dockerfile, context, objects.context, target, sorted]
+      ? [BUILD_FORMAT, dockerfile, objects.dockerfile, context, objects.context, target, sortedArgs]
       : [BUILD_FORMAT, "image", image];
   // Names of secrets, not values: a new value builds nothing.
   if (secrets !== undefined) parts.push(secrets);

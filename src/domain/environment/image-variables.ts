@@ -7,12 +7,12 @@ const ENV_BYTES_MAX = 64 * 1024;
 /** Names that lead our own programs astray, or that the platform sets, stay out (domain/secret/secret.ts). */
 export const imageVariables = (env: Readonly<Record<string, string>>): Record<string, string> => {
   let bytes = 0;
-  const kept = Object.entries(env).filter(([name, value]) => {
+  const variables = Object.entries(env).filter(([name, value]) => {
     const issue = checkSecretName(name.toUpperCase());
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     return issue === null && !value.includes("\0") && bytes <= ENV_BYTES_MAX;
   });
-  return Object.fromEntries(kept);
+  return Object.fromEntries(variables);
 };
 
 /** Variables that a cluster or a container's runtime adds to those of the image. */

@@ -16,6 +16,6 @@ export const IMAGE_REFERENCE_RULE =
 /** The name of the image of a project's build. It is no reference, so neither a manifest nor an operator can name it. */
 export const buildImageName = (buildId: string): string => `@build/${buildId}`;
 
-/** The build whose image has this name. Null: it is a name that people gave. */
+/** The build whose image has this name. Null if it is a name that people gave. */
 export const buildOfImageName = (name: string): string | null =>
   /^@build\/([0-9a-f-]{36})$/.exec(name)?.[1] ?? null;

@@ -57,9 +57,9 @@ export const parseJsonc = (bytes: Uint8Array): Result.Result<JsoncObject, JsoncF
     checkDepth(text);
     const { body } = parse(text, { mode: "jsonc", allowTrailingCommas: true });
     if (body.type !== "Object") throw new Refused("The file must have one object, { … }.", body.loc.start);
-    return Result.succeed(fieldsOf(body, text));
+    return Result.succeed(objectFields(body, text));
   } catch (error) {
-    return Result.fail(faultOf(error));
+    return Result.fail(toFault(error));
   }
 };
 
@@ -74,7 +74,7 @@ const SIGNS: Readonly<Record<string, string>> = {
 };
 
 /** The parser's errors have a place, and repeat it at the end of their message. */
-const faultOf = (error: unknown): JsoncFault => {
+const toFault = (error: unknown): JsoncFault => {
   if (error instanceof Refused) return { reason: error.message, place: error.place };
   if (!(error instanceof Error) || !("line" in error) || !("column" in error))
     return { reason: "The file cannot be read.", place: null };
@@ -97,36 +97,36 @@ const checkDepth = (text: string): void => {
   }
 };
 
-const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
+const memberName = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
 
-const fieldsOf = ({ members }: ObjectNode, text: string): JsoncObject => {
+const objectFields = ({ members }: ObjectNode, text: string): JsoncObject => {
   const fields = new Map<string, JsoncField>();
   for (const member of members) {
-    const name = nameOf(member);
+    const name = memberName(member);
     const { start } = member.name.loc;
     const former = fields.get(name);
     if (former !== undefined)
-      throw new Refused(`The field ${quoted(name)} is already on line ${former.place.line}.`, start);
+      throw new Refused(`The field ${quote(name)} is already on line ${former.place.line}.`, start);
     if (name === "__proto__") throw new Refused("A field cannot have the name `__proto__`.", start);
     const place = { line: start.line, column: start.column };
-    fields.set(name, { value: valueOf(member.value, text), place });
+    fields.set(name, { value: toJsonc(member.value, text), place });
   }
   return fields;
 };
 
 const NAME_SHOWN = 80;
 
-const quoted = (name: string): string => JSON.stringify(name.slice(0, NAME_SHOWN).toWellFormed());
+const quote = (name: string): string => JSON.stringify(name.slice(0, NAME_SHOWN).toWellFormed());
 
 // eslint-disable-next-line no-control-regex -- the point
 const CONTROL = /[\0-\x1f]/;
 
-const valueOf = (node: ValueNode, text: string): Jsonc => {
+const toJsonc = (node: ValueNode, text: string): Jsonc => {
   switch (node.type) {
     case "Object":
-      return fieldsOf(node, text);
+      return objectFields(node, text);
     case "Array":
-      return node.elements.map(({ value }) => valueOf(value, text));
+      return node.elements.map(({ value }) => toJsonc(value, text));
     case "Null":
       return null;
     case "String":

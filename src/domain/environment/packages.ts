@@ -9,7 +9,7 @@
 export const PACKAGE_KINDS = ["npm", "pypi"] as const;
 export type PackageKind = (typeof PACKAGE_KINDS)[number];
 
-/** The registries whose packages are cached, as URLs without a slash at the end. Null: not for this sandbox. */
+/** The registries whose packages are cached, as URLs without a slash at the end. Null if it is not for this sandbox. */
 export interface PackageSources {
   /** e.g. `https://npm.example.com` */
   readonly npm: string | null;
@@ -17,7 +17,7 @@ export interface PackageSources {
   readonly pypi: string | null;
 }
 
-/** The fault of a registry's URL, as the end of a sentence that begins with the setting's name. Null: none. */
+/** The fault of a registry's URL, as the end of a sentence that begins with the setting's name. */
 export const wrongSource = (text: string): string | null => {
   const url = URL.parse(text);
   if (url === null) return "is not a URL";
@@ -26,7 +26,7 @@ export const wrongSource = (text: string): string | null => {
   return null;
 };
 
-/** The hosts of registries, as lists of hosts name them. Null: there is no registry. */
+/** The hosts of registries, as lists of hosts name them. Null if there is no registry. */
 export const sourceHosts = (urls: readonly (string | null)[]): readonly string[] =>
   urls.flatMap((url) => URL.parse(url ?? "")?.hostname.replace(/^\[(.*)\]$/, "$1") ?? []);
 
@@ -52,9 +52,9 @@ const SHA512_BYTES = 64;
  * @returns null without a sha512, and if it has more than one
  */
 export const readIntegrity = (integrity: string): Checksum | null => {
-  const found = integrity.split(/\s+/).filter((part) => part.startsWith("sha512-"));
-  const [only] = found;
-  if (only === undefined || found.length > 1) return null;
+  const sha512Parts = integrity.split(/\s+/).filter((part) => part.startsWith("sha512-"));
+  const [only] = sha512Parts;
+  if (only === undefined || sha512Parts.length > 1) return null;
   const bytes = Buffer.from(only.slice("sha512-".length).split("?")[0] ?? "", "base64");
   return bytes.length === SHA512_BYTES ? { algorithm: "sha512", hex: bytes.toString("hex") } : null;
 };
@@ -122,12 +122,12 @@ const PYPI_FILE = /\.(?:whl|zip|egg|tgz|tar\.(?:gz|bz2|xz))(?:\.metadata)?$/i;
 /** Whether a path names a file of a Python package. Any other file of an index's host is not for sandboxes. */
 export const isPypiFile = (path: string): boolean => PYPI_FILE.test(path);
 
-/** The path of an index page below `/simple/`, with its slash. Empty: the list of all projects. Null: another path. */
+/** The path of an index page below `/simple/`, with its slash. Empty: the list of all projects. Null means another path. */
 export const readPypiProject = (path: string): string | null =>
   /^\/simple\/((?!\.{1,2}\/)[A-Za-z0-9._-]{1,200}\/|)$/.exec(path)?.[1] ?? null;
 
 /** The sha256 that a file's link in an HTML index has in its fragment, or null. */
-export const sha256Of = (url: URL): string | null => {
+export const urlSha256 = (url: URL): string | null => {
   const hex = /^#sha256=([0-9a-f]+)$/i.exec(url.hash)?.[1]?.toLowerCase() ?? "";
   return SHA256.test(hex) ? hex : null;
 };

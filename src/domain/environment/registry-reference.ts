@@ -17,11 +17,11 @@ const DEFAULT_REGISTRY = "docker.io";
  * The reference with its registry, as container engines read it: `node:24` is one of Docker's own images.
  * @returns null if it is no reference
  */
-export const fullReference = (given: string): string | null => {
-  if (given.length > REFERENCE_MAX || !REFERENCE.test(given)) return null;
-  const [first = "", ...rest] = given.split("/");
-  if (rest.length === 0) return `${DEFAULT_REGISTRY}/library/${given}`;
-  return /[.:[]/.test(first) || first === "localhost" ? given : `${DEFAULT_REGISTRY}/${given}`;
+export const fullReference = (reference: string): string | null => {
+  if (reference.length > REFERENCE_MAX || !REFERENCE.test(reference)) return null;
+  const [first = "", ...rest] = reference.split("/");
+  if (rest.length === 0) return `${DEFAULT_REGISTRY}/library/${reference}`;
+  return /[.:[]/.test(first) || first === "localhost" ? reference : `${DEFAULT_REGISTRY}/${reference}`;
 };
 
 /** A tag of a repository, which may stand for another image tomorrow. */
@@ -39,8 +39,8 @@ export interface TaggedReference {
  * The tag that a reference names. Without a tag it is `latest`.
  * @returns null if it is no reference, or names a digest, which always stands for the same image
  */
-export const taggedReference = (given: string): TaggedReference | null => {
-  const full = fullReference(given);
+export const taggedReference = (reference: string): TaggedReference | null => {
+  const full = fullReference(reference);
   // A name that begins with a point is a path.
   if (full === null || full.includes("@") || full.startsWith(".")) return null;
   const slash = full.indexOf("/");

@@ -12,7 +12,7 @@ import { parseManifest, type Manifest } from "./manifest.ts";
 import { parseToml, type Table } from "./toml.ts";
 import {
   lineEnd,
-  spliced,
+  applySplices,
   readStatements,
   type Header,
   type Pair,
@@ -27,7 +27,7 @@ import {
   entryLines,
   fieldDefaults,
   filterHeader,
-  quoted,
+  quoteToml,
   tomlValue,
   triggerLines,
   type TriggerWish,
@@ -56,7 +56,7 @@ const refusedWish = (faults: readonly WishFault[]): Changed<never> => Result.fai
 /** The document's values. Only this file changes them, to say what it expects. */
 type Values = Record<string, unknown>;
 
-const documentOf = (text: string): Values | null => {
+const parseDocument = (text: string): Values | null => {
   const read = parseToml(Buffer.from(text));
   return Result.isSuccess(read) ? (read.success as Values) : null;
 };
@@ -74,11 +74,11 @@ const entriesIn = (values: Values): unknown[] => {
 
 /** The same table, made if it is absent. */
 const madeTable = (values: Values, key: string): Values => {
-  const known = tableIn(values, key);
-  if (known !== null) return known;
-  const made: Values = {};
-  values[key] = made;
-  return made;
+  const child = tableIn(values, key);
+  if (child !== null) return child;
+  const table: Values = {};
+  values[key] = table;
+  return table;
 };
 
 /** A table or a list that became empty has no lines. */
@@ -91,7 +91,7 @@ const withoutEmpty = (values: Values): Values => {
 
 /** E2. @param change makes the old values the new ones */
 const says = (before: string, next: string, change: (values: Values) => void): boolean => {
-  const [expected, made] = [documentOf(before), documentOf(next)];
+  const [expected, made] = [parseDocument(before), parseDocument(next)];
   if (expected === null || made === null) return false;
   change(expected);
   try {
@@ -116,7 +116,7 @@ interface Source {
   readonly statements: readonly Statement[];
 }
 
-const sourceOf = (text: string): Source => ({ text, end: lineEnd(text), statements: readStatements(text) });
+const readSource = (text: string): Source => ({ text, end: lineEnd(text), statements: readStatements(text) });
 
 const begins = (path: readonly string[], prefix: readonly string[]): boolean =>
   prefix.every((key, at) => path[at] === key);
@@ -141,7 +141,7 @@ interface Entry {
 }
 
 /** The entry of a slug, with its place in the text. */
-const entryOf = (source: Source, slug: string, values: Values): Changed<Entry> => {
+const renderEntry = (source: Source, slug: string, values: Values): Changed<Entry> => {
   const entries = entriesIn(values);
   const index = entries.findIndex((entry) => isRecord(entry) && entry["slug"] === slug);
   const entry = entries[index];
@@ -207,11 +207,11 @@ const cutAll = (source: Source, cut: readonly Statement[]): readonly Splice[] =>
   );
 
 /** A file whose end was cut has no empty lines at its end. */
-const applied = ({ text, end }: Source, splices: readonly Splice[]): string => {
-  const made = spliced(text, splices);
-  if (!splices.some(({ from, to }) => to === text.length && from < to)) return made;
-  const kept = made.trimEnd();
-  return kept === "" ? "" : kept + end;
+const applyToSource = ({ text, end }: Source, splices: readonly Splice[]): string => {
+  const result = applySplices(text, splices);
+  if (!splices.some(({ from, to }) => to === text.length && from < to)) return result;
+  const trimmed = result.trimEnd();
+  return trimmed === "" ? "" : trimmed + end;
 };
 
 const isSameText = (one: unknown, other: unknown): boolean =>
@@ -242,7 +242,7 @@ const fieldSplices = (
 const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): readonly Splice[] => {
   const { conditions: known } = entry;
   const slug = wish.slug ?? "";
-  const changed = CONDITION_PARTS.filter(
+  const changedParts = CONDITION_PARTS.filter(
     (part) => !isDeepStrictEqual(plain(known?.[part]), plain(wishedCondition(wish, part))),
   );
   const all = conditionStatements(source, slug);
@@ -251,7 +251,7 @@ const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): read
   );
   const splices: Splice[] = [];
   const lines: string[] = [];
-  for (const part of changed) {
+  for (const part of changedParts) {
     const value = wishedCondition(wish, part);
     const own = conditionStatements(source, slug, part);
     const [pair] = own;
@@ -263,7 +263,7 @@ const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): read
     }
   }
   if (lines.length === 0) {
-    const isEmpty = changed.length > 0 && Object.keys(wantedConditions(wish, known)).length === 0;
+    const isEmpty = changedParts.length > 0 && Object.keys(wantedConditions(wish, known)).length === 0;
     return isEmpty ? cutAll(source, all) : splices;
   }
   if (table !== undefined) {
@@ -280,21 +280,21 @@ const conditionSplices = (source: Source, entry: Entry, wish: TriggerWish): read
 };
 
 /** The conditions that the entry will have: those of the wish, and those that a wish cannot say. */
-const wantedConditions = (wish: TriggerWish, known: Values | null): Values => {
-  const wanted: Values = { ...known };
+const wantedConditions = (wish: TriggerWish, former: Values | null): Values => {
+  const condition: Values = { ...former };
   for (const part of CONDITION_PARTS) {
     const value = wishedCondition(wish, part);
-    if (value === undefined) delete wanted[part];
-    else wanted[part] = value;
+    if (value === undefined) delete condition[part];
+    else condition[part] = value;
   }
-  return wanted;
+  return condition;
 };
 
 /** The name of a secret that senders sign with belongs to `[env]`, so that people find it. It is added where that is safe. */
-const declared = (text: string, name: string): string => {
+const declareSecret = (text: string, name: string): string => {
   const { env } = parseManifest(Buffer.from(text));
   if ([...env.required, ...env.optional].includes(name)) return text;
-  const source = sourceOf(text);
+  const source = readSource(text);
   const list = source.statements.find(
     (statement): statement is Pair =>
       statement.kind === "pair" && statement.path.join(".") === "env.optional",
@@ -302,13 +302,15 @@ const declared = (text: string, name: string): string => {
   const table = source.statements.find(
     ({ kind, path }) => kind === "header" && path.length === 1 && path[0] === "env",
   );
-  let candidate = appended(source, `[env]${source.end}optional = [${quoted(name)}]${source.end}`);
+  let candidate = appendLines(source, `[env]${source.end}optional = [${quoteToml(name)}]${source.end}`);
   if (list !== undefined) {
     const at = list.valueFrom + 1;
     const isEmpty = text.slice(at, list.valueTo - 1).trim() === "";
-    candidate = spliced(text, [{ from: at, to: at, text: isEmpty ? quoted(name) : `${quoted(name)}, ` }]);
+    candidate = applySplices(text, [
+      { from: at, to: at, text: isEmpty ? quoteToml(name) : `${quoteToml(name)}, ` },
+    ]);
   } else if (table !== undefined)
-    candidate = spliced(text, [lineBelow(source, table, `optional = [${quoted(name)}]`)]);
+    candidate = applySplices(text, [lineBelow(source, table, `optional = [${quoteToml(name)}]`)]);
   const isSafe = says(text, candidate, (values) => {
     const own = madeTable(values, "env");
     own["optional"] = [name, ...env.optional];
@@ -317,16 +319,16 @@ const declared = (text: string, name: string): string => {
 };
 
 /** The file with lines at its end, and an empty line before them. */
-const appended = ({ text, end }: Source, lines: string): string => {
+const appendLines = ({ text, end }: Source, lines: string): string => {
   if (text.trim() === "") return lines;
   return `${text.endsWith("\n") ? text : text + end}${end}${lines}`;
 };
 
 const withNewEntry = (text: string, wish: TriggerWish): Changed<string> => {
-  const alone = documentOf(entryLines(wish)) ?? {};
-  const ready = wish.secret_env === undefined ? text : declared(text, wish.secret_env);
-  const source = sourceOf(ready);
-  const whole = appended(source, entryLines(wish, source.end));
+  const alone = parseDocument(entryLines(wish)) ?? {};
+  const ready = wish.secret_env === undefined ? text : declareSecret(text, wish.secret_env);
+  const source = readSource(ready);
+  const whole = appendLines(source, entryLines(wish, source.end));
   const isRight = says(ready, whole, (values) => {
     const { triggers = [] } = values;
     values["triggers"] = Array.isArray(triggers) ? [...triggers, ...entriesIn(alone)] : triggers;
@@ -334,7 +336,7 @@ const withNewEntry = (text: string, wish: TriggerWish): Changed<string> => {
     if (conditions !== null) Object.assign(madeTable(values, "webhooks"), conditions);
   });
   // Conditions without an entry would begin to hold.
-  if (!isRight || tableIn(documentOf(text) ?? {}, "webhooks", wish.slug ?? "") !== null)
+  if (!isRight || tableIn(parseDocument(text) ?? {}, "webhooks", wish.slug ?? "") !== null)
     return refusedFile(
       "The lines cannot be added at the end of platform.toml without a change of other entries. Add them by hand.",
     );
@@ -348,9 +350,9 @@ interface Edit {
 }
 
 const withEdit = (text: string, slug: string, { splices, change }: Edit): Changed<string> => {
-  const source = sourceOf(text);
-  return Result.flatMap(entryOf(source, slug, documentOf(text) ?? {}), (entry) => {
-    const whole = applied(source, splices(source, entry));
+  const source = readSource(text);
+  return Result.flatMap(renderEntry(source, slug, parseDocument(text) ?? {}), (entry) => {
+    const whole = applyToSource(source, splices(source, entry));
     const isRight = says(text, whole, (values) => change(values, entry.index));
     return isRight
       ? Result.succeed(whole)
@@ -379,9 +381,9 @@ const setFields = (
 
 const withReplaced = (text: string, wish: TriggerWish): Changed<string> => {
   const { slug = "", secret_env: secret } = wish;
-  const ready = secret === undefined ? text : declared(text, secret);
+  const ready = secret === undefined ? text : declareSecret(text, secret);
   const fields = ENTRY_FIELDS.map((field) => [field, wish[field]] as const);
-  const known = tableIn(documentOf(ready) ?? {}, "webhooks", slug);
+  const hook = tableIn(parseDocument(ready) ?? {}, "webhooks", slug);
   return withEdit(ready, slug, {
     splices: (source, entry) => [
       ...fields.flatMap(([field, value]) => fieldSplices(source, entry, { field, value })),
@@ -389,7 +391,7 @@ const withReplaced = (text: string, wish: TriggerWish): Changed<string> => {
     ],
     change: (values, index) => {
       setFields(values, index, fields);
-      const conditions = wantedConditions(wish, known);
+      const conditions = wantedConditions(wish, hook);
       const tables = madeTable(values, "webhooks");
       if (Object.keys(conditions).length === 0) delete tables[slug];
       else tables[slug] = conditions;
@@ -397,8 +399,8 @@ const withReplaced = (text: string, wish: TriggerWish): Changed<string> => {
   });
 };
 
-const withSwitched = (text: string, slug: string, enabled: boolean): Changed<string> => {
-  const value = enabled ? undefined : false;
+const withSwitched = (text: string, slug: string, isEnabled: boolean): Changed<string> => {
+  const value = isEnabled ? undefined : false;
   return withEdit(text, slug, {
     splices: (source, entry) => fieldSplices(source, entry, { field: "enabled", value }),
     change: (values, index) => setFields(values, index, [["enabled", value]]),
@@ -445,11 +447,11 @@ const fixedFaults = (change: TriggerChange, { triggers }: Manifest): readonly Wi
 /** The faults of the wish itself. The slug that it replaces is not taken. */
 const wishFaults = (change: TriggerChange, before: Manifest): readonly WishFault[] => {
   if (change.kind === "switch" || change.kind === "remove") return [];
-  const fixed = fixedFaults(change, before);
-  if (fixed.length > 0) return fixed;
-  const taken = new Set(before.places.keys());
-  if (change.kind === "replace") taken.delete(change.slug);
-  const lines = triggerLines(change.wish, taken);
+  const faults = fixedFaults(change, before);
+  if (faults.length > 0) return faults;
+  const takenSlugs = new Set(before.places.keys());
+  if (change.kind === "replace") takenSlugs.delete(change.slug);
+  const lines = triggerLines(change.wish, takenSlugs);
   return Result.isSuccess(lines) ? [] : lines.failure;
 };
 
@@ -468,6 +470,6 @@ export const changeManifest = (bytes: Uint8Array, change: TriggerChange): Change
   const faults = wishFaults(change, before);
   if (faults.length > 0) return refusedWish(faults);
   const text = Buffer.from(bytes).toString("utf8");
-  const made = changedText(text, change);
-  return Result.isSuccess(made) && made.success === text ? Result.fail({ kind: "same" }) : made;
+  const edited = changedText(text, change);
+  return Result.isSuccess(edited) && edited.success === text ? Result.fail({ kind: "same" }) : edited;
 };

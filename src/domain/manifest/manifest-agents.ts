@@ -1,7 +1,7 @@
 /** The tables `[agents.<name>]` of a manifest. Bad tables are reported beside good ones. */
 import * as Result from "effect/Result";
 import { isRecord } from "../../ground/record.ts";
-import { agentsOf, type Agents } from "../agents/agents.ts";
+import { listAgents, type Agents } from "../agents/agents.ts";
 import { readAgentTable, type AgentTable } from "../agents/table.ts";
 import type { OfferedRuntimes } from "../runtimes/runtimes.ts";
 import type { EntryFault } from "../trigger/trigger.ts";
@@ -78,9 +78,9 @@ export const readAgents = (
 /** The agents on this installation's runtimes, and the errors of tables that do not fit them. */
 export const offeredAgents = (
   { tables, lines }: ManifestAgents,
-  offered: OfferedRuntimes,
+  runtimes: OfferedRuntimes,
 ): { readonly agents: Agents; readonly errors: readonly ManifestError[] } => {
-  const agents = agentsOf(tables, offered);
+  const agents = listAgents(tables, runtimes);
   const errors = [...agents].flatMap(([name, agent]) => {
     const table = tables.get(name);
     const isNew = table !== undefined && Result.isSuccess(table) && Result.isFailure(agent);

@@ -12,7 +12,7 @@ import {
 import { isRecord } from "../../ground/record.ts";
 import { readOwnRules } from "../connector/own-tools.ts";
 import { headerLines, lineMatching, type ManifestError } from "./manifest-error.ts";
-import { counted } from "../counted.ts";
+import { quantity } from "../counted.ts";
 
 export interface ReadExecutor {
   readonly executor: Executor;
@@ -28,7 +28,7 @@ export const readExecutor = (
 ): ReadExecutor => {
   const errors: ManifestError[] = [];
   const defaultPolicy = readDefault(tables.executor, text, errors);
-  const denied = readDenied(tables.executor, text, errors);
+  const deniedTools = readDenied(tables.executor, text, errors);
   const entries = tables.connectors ?? [];
   if (!Array.isArray(entries)) {
     errors.push({
@@ -38,9 +38,12 @@ export const readExecutor = (
       message: "Write each connector as its own table with double brackets, [[connectors]].",
       line: lineMatching(text, /^[ \t]*(?:\[[ \t]*)?connectors\b/),
     });
-    return { executor: { defaultPolicy, connectors: [], denied }, errors };
+    return { executor: { defaultPolicy, connectors: [], denied: deniedTools }, errors };
   }
-  return { executor: { defaultPolicy, connectors: readEntries(entries, text, errors), denied }, errors };
+  return {
+    executor: { defaultPolicy, connectors: readEntries(entries, text, errors), denied: deniedTools },
+    errors,
+  };
 };
 
 type Table = Readonly<Record<string, unknown>>;
@@ -111,7 +114,7 @@ const readEntries = (
       slug: null,
       index: CONNECTOR_LIMIT,
       path: "connectors",
-      message: `A manifest can have at most ${CONNECTOR_LIMIT} connectors. The last ${counted(entries.length - CONNECTOR_LIMIT, "is", "are")} ignored.`,
+      message: `A manifest can have at most ${CONNECTOR_LIMIT} connectors. The last ${quantity(entries.length - CONNECTOR_LIMIT, "is", "are")} ignored.`,
       line: lines?.[CONNECTOR_LIMIT] ?? null,
     });
   }

@@ -37,7 +37,7 @@ export const withFilters = (entries: Entries, webhooks: unknown, text: string): 
     const filter = readWebhookFilter(webhooks[slug]);
     if (Result.isSuccess(filter)) return [{ ...trigger, filter: filter.success }];
     const index = entries.places.get(slug)?.index ?? null;
-    errors.push(...filter.failure.map((fault) => faultOf(fault, { slug, index, text })));
+    errors.push(...filter.failure.map((fault) => toManifestError(fault, { slug, index, text })));
     return [];
   });
   return { triggers, errors };
@@ -87,7 +87,10 @@ interface FilterPlace {
   readonly text: string;
 }
 
-const faultOf = ({ field, message }: FilterFault, { slug, index, text }: FilterPlace): ManifestError => ({
+const toManifestError = (
+  { field, message }: FilterFault,
+  { slug, index, text }: FilterPlace,
+): ManifestError => ({
   slug,
   index,
   path: field === null ? `webhooks.${slug}` : `webhooks.${slug}.${field}`,

@@ -29,7 +29,7 @@ import { checkSecretName } from "../secret/secret.ts";
 import { parseToml, type Table } from "./toml.ts";
 import { readTriggerEntry } from "../trigger/trigger.ts";
 import type { EntryFault, TriggerDefinition } from "../trigger/trigger.ts";
-import { counted } from "../counted.ts";
+import { quantity } from "../counted.ts";
 
 /** The manifest's path in a repository. */
 export const MANIFEST_FILE = "platform.toml";
@@ -53,7 +53,7 @@ export interface Manifest {
   readonly agents: ManifestAgents;
   /** The remote servers whose tools the agents may use. */
   readonly executor: Executor;
-  /** The shell command that prepares the checkout in each new sandbox. Null: none. */
+  /** The shell command that prepares the checkout in each new sandbox. */
   readonly setup: string | null;
   /** How many sandboxes wait for a session on each node. */
   readonly warm: number;
@@ -78,14 +78,14 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
     return unreadable(`${MANIFEST_FILE} ${what}.`, { path: null, line });
   }
   const text = new TextDecoder().decode(bytes);
-  const entries = fieldOf(document.success, "triggers") ?? [];
+  const entries = ownField(document.success, "triggers") ?? [];
   if (!Array.isArray(entries)) {
     return unreadable("Write each trigger as its own table with double brackets, [[triggers]].", {
       path: "triggers",
       line: lineMatching(text, /^[ \t]*(?:\[[ \t]*)?triggers\b/),
     });
   }
-  const table = fieldOf(document.success, "environment");
+  const table = ownField(document.success, "environment");
   const environment = readEnvironment(table);
   const wrong = ({ path, message }: EnvironmentFault) =>
     unreadable(message, { path, line: lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
@@ -95,19 +95,24 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   const warm = readWarm(table);
   if (Result.isFailure(warm)) return wrong(warm.failure);
   const read = readTriggers(entries, headerLines(text, "triggers", entries.length));
-  const filtered = withFilters(read, fieldOf(document.success, "webhooks"), text);
+  const webhookTriggers = withFilters(read, ownField(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
   const env = readEnv(document.success, text);
-  const agents = readAgents(fieldOf(document.success, "agents"), text);
+  const agents = readAgents(ownField(document.success, "agents"), text);
   const { executor, errors: executorErrors } = readExecutor(
-    { executor: fieldOf(document.success, "executor"), connectors: fieldOf(document.success, "connectors") },
+    {
+      executor: ownField(document.success, "executor"),
+      connectors: ownField(document.success, "connectors"),
+    },
     text,
   );
   return {
-    triggers: filtered.triggers,
+    triggers: webhookTriggers.triggers,
     places: read.places,
     errors: [
-      ...[configDir, env, agents, { errors: executorErrors }, read, filtered].flatMap(({ errors }) => errors),
+      ...[configDir, env, agents, { errors: executorErrors }, read, webhookTriggers].flatMap(
+        ({ errors }) => errors,
+      ),
       ...mistypedNames(document.success, text),
     ],
     env: { required: env.required, optional: env.optional },
@@ -132,15 +137,15 @@ export const withAgents = (
   { files, offered }: { readonly files: ReadonlySet<string>; readonly offered: OfferedRuntimes },
 ): Manifest => {
   const { agents, errors } = offeredAgents(manifest.agents, offered);
-  const problemOf = ({ agent }: TriggerDefinition): string | null => {
+  const agentProblem = ({ agent }: TriggerDefinition): string | null => {
     if (!needsNoFile(agents, agent) && !files.has(agent))
       return `The agent ${agent} has no table [agents.${agent}] and no file ${agentFile(manifest.configDir, agent)}.`;
-    const found = agentNamed(agents, agent, offered);
-    return Result.isSuccess(found) ? null : `The agent ${agent} has an error: ${found.failure}`;
+    const match = agentNamed(agents, agent, offered);
+    return Result.isSuccess(match) ? null : `The agent ${agent} has an error: ${match.failure}`;
   };
   const problems = new Map(
     manifest.triggers.flatMap((trigger) => {
-      const problem = problemOf(trigger);
+      const problem = agentProblem(trigger);
       return problem === null ? [] : [[trigger, problem] as const];
     }),
   );
@@ -185,24 +190,24 @@ const readTriggers = (
   for (const [index, entry] of entries.slice(0, TRIGGER_LIMIT).entries()) {
     const slug = writtenSlug(entry);
     const line = lines?.[index] ?? null;
-    const taken = slug === null ? undefined : places.get(slug);
+    const place = slug === null ? undefined : places.get(slug);
     const read = readTriggerEntry(entry);
     const faults: EntryFault[] = Result.isFailure(read) ? [...read.failure] : [];
-    if (slug !== null && taken === undefined) places.set(slug, { index, line });
-    if (taken !== undefined) {
+    if (slug !== null && place === undefined) places.set(slug, { index, line });
+    if (place !== undefined) {
       faults.push({
         field: "slug",
-        message: `slug ${slug} is already used by triggers[${taken.index}]. Choose another slug.`,
+        message: `slug ${slug} is already used by triggers[${place.index}]. Choose another slug.`,
       });
     }
-    if (Result.isSuccess(read) && taken === undefined) triggers.push(read.success);
+    if (Result.isSuccess(read) && place === undefined) triggers.push(read.success);
     for (const { field, message } of faults) {
       const path = field === null ? `triggers[${index}]` : `triggers[${index}].${field}`;
       errors.push({ slug, index, path, message, line });
     }
   }
   if (entries.length > TRIGGER_LIMIT) {
-    const message = `A manifest can have at most ${TRIGGER_LIMIT} triggers. The last ${counted(entries.length - TRIGGER_LIMIT, "is", "are")} ignored.`;
+    const message = `A manifest can have at most ${TRIGGER_LIMIT} triggers. The last ${quantity(entries.length - TRIGGER_LIMIT, "is", "are")} ignored.`;
     const line = lines?.[TRIGGER_LIMIT] ?? null;
     errors.push({ slug: null, index: TRIGGER_LIMIT, path: "triggers", message, line });
   }
@@ -211,7 +216,7 @@ const readTriggers = (
 
 /** The slug as written in an entry, even an invalid one, for the listing. Null if the text is missing or too long. */
 const writtenSlug = (entry: unknown): string | null => {
-  const slug = fieldOf(entry, "slug");
+  const slug = ownField(entry, "slug");
   return typeof slug === "string" && slug !== "" && slug.length <= 128 ? slug : null;
 };
 
@@ -219,7 +224,7 @@ const readConfigDir = (
   document: Table,
   text: string,
 ): { readonly path: string; readonly errors: readonly ManifestError[] } => {
-  const value = fieldOf(fieldOf(document, "runtime"), "config_dir");
+  const value = ownField(ownField(document, "runtime"), "config_dir");
   if (value === undefined) return { path: DEFAULT_CONFIG_DIR, errors: [] };
   const path = parseConfigDir(value);
   if (Result.isSuccess(path)) return { path: path.success, errors: [] };
@@ -232,8 +237,8 @@ const readConfigDir = (
 
 const readEnv = (document: Table, text: string) => {
   const errors: ManifestError[] = [];
-  const namesOf = (list: "required" | "optional"): readonly string[] => {
-    const value = fieldOf(fieldOf(document, "env"), list) ?? [];
+  const secretNames = (list: "required" | "optional"): readonly string[] => {
+    const value = ownField(ownField(document, "env"), list) ?? [];
     const line = lineMatching(text, new RegExp(String.raw`^[ \t]*(?:env[ \t]*\.[ \t]*)?${list}\b`));
     const refuse = (path: string, message: string): void => {
       errors.push({ slug: null, index: null, path, message, line });
@@ -253,10 +258,10 @@ const readEnv = (document: Table, text: string) => {
     });
     return [...new Set(names)];
   };
-  return { required: namesOf("required"), optional: namesOf("optional"), errors };
+  return { required: secretNames("required"), optional: secretNames("optional"), errors };
 };
 
-const fieldOf = (value: unknown, field: string): unknown =>
+const ownField = (value: unknown, field: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, field)
     ? (value as Table)[field]
     : undefined;

@@ -28,21 +28,21 @@ const LOOKED_AT = 100;
 const NAME_LENGTH = 64;
 
 /** Pairs of a name and the known one that is meant. */
-const mistyped = (table: Table, known: readonly string[]): readonly (readonly [string, string])[] =>
+const findMistyped = (table: Table, names: readonly string[]): readonly (readonly [string, string])[] =>
   Object.keys(table)
-    .filter((name) => name.length <= NAME_LENGTH && !known.includes(name))
+    .filter((name) => name.length <= NAME_LENGTH && !names.includes(name))
     .slice(0, LOOKED_AT)
     .flatMap((name) => {
-      const meant = nearest(name.toLowerCase(), known);
-      return meant === null ? [] : [[name, meant] as const];
+      const suggestion = nearest(name.toLowerCase(), names);
+      return suggestion === null ? [] : [[name, suggestion] as const];
     });
 
 /** The line on which a path is first written, from 1. */
-const lineOf = (text: string, path: readonly string[]): number | null => {
-  const found = readStatements(text).find((statement) =>
+const findLine = (text: string, path: readonly string[]): number | null => {
+  const firstStatement = readStatements(text).find((statement) =>
     path.every((name, at) => statement.path[at] === name),
   );
-  return found === undefined ? null : text.slice(0, found.from).split("\n").length;
+  return firstStatement === undefined ? null : text.slice(0, firstStatement.from).split("\n").length;
 };
 
 /** @returns an error for each, which costs nothing else of the manifest */
@@ -52,15 +52,15 @@ export const mistypedNames = (document: Table, text: string): readonly ManifestE
     index: null,
     path: path.join("."),
     message,
-    line: lineOf(text, path),
+    line: findLine(text, path),
   });
-  const tables = mistyped(document, Object.keys(TABLES)).map(([name, meant]) =>
+  const tables = findMistyped(document, Object.keys(TABLES)).map(([name, meant]) =>
     errorAt([name], `\`${name}\` is ignored. Did you mean ${TABLES[meant]}?`),
   );
   const fields = Object.entries(FIELDS).flatMap(([table, known]) => {
-    const written = document[table];
-    if (!isRecord(written)) return [];
-    return mistyped(written, known).map(([name, meant]) =>
+    const entries = document[table];
+    if (!isRecord(entries)) return [];
+    return findMistyped(entries, known).map(([name, meant]) =>
       errorAt([table, name], `\`${name}\` of [${table}] is ignored. Did you mean \`${meant}\`?`),
     );
   });

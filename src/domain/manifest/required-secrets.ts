@@ -5,9 +5,12 @@
 /** How many names one sentence lists. The others are counted. */
 const NAMES_MAX = 20;
 
-export const missingSecrets = (required: readonly string[], present: Iterable<string>): readonly string[] => {
+export const missingSecrets = (
+  secretNames: readonly string[],
+  present: Iterable<string>,
+): readonly string[] => {
   const names = new Set(present);
-  return [...new Set(required)].filter((name) => !names.has(name));
+  return [...new Set(secretNames)].filter((name) => !names.has(name));
 };
 
 /** @param missing at least one name */
@@ -18,8 +21,8 @@ export const missingSecretsMessage = (missing: readonly string[]): string => {
   }
   const more = missing.length - NAMES_MAX;
   const names = [...missing.slice(0, NAMES_MAX), ...(more > 0 ? [`${more} more`] : [])];
-  const listed = `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
-  return `The manifest requires the secrets ${listed}, but they have no values. Set each with \`platform secrets set NAME\`.`;
+  const nameList = `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
+  return `The manifest requires the secrets ${nameList}, but they have no values. Set each with \`platform secrets set NAME\`.`;
 };
 
 /** The names of the secrets that sandboxes get: those that are not the service's own. */

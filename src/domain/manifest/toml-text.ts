@@ -76,12 +76,12 @@ const valueEnd = (text: string, at: number): number => {
 };
 
 /** A key in quotes. Escapes that JSON does not know stay as they are: no key of the service has one. */
-const unquoted = (quoted: string): string => {
-  if (quoted.startsWith("'")) return quoted.slice(1, -1);
+const unquote = (text: string): string => {
+  if (text.startsWith("'")) return text.slice(1, -1);
   try {
-    return String(JSON.parse(quoted));
+    return String(JSON.parse(text));
   } catch {
-    return quoted.slice(1, -1);
+    return text.slice(1, -1);
   }
 };
 
@@ -92,7 +92,7 @@ const keyAt = (text: string, at: number): { readonly path: readonly string[]; re
   for (;;) {
     const isQuoted = text.charAt(place) === '"' || text.charAt(place) === "'";
     const end = isQuoted ? stringEnd(text, place) : after(BARE, text, place);
-    path.push(isQuoted ? unquoted(text.slice(place, end)) : text.slice(place, end));
+    path.push(isQuoted ? unquote(text.slice(place, end)) : text.slice(place, end));
     place = after(BLANK, text, end);
     if (text.charAt(place) !== ".") return { path, end: place };
     place = after(BLANK, text, place + 1);
@@ -137,15 +137,15 @@ export interface Splice {
 }
 
 /** The text with all splices. Those at one place keep their order. */
-export const spliced = (text: string, splices: readonly Splice[]): string => {
+export const applySplices = (text: string, splices: readonly Splice[]): string => {
   const parts: string[] = [];
-  let copied = 0;
-  const ordered = splices.toSorted((one, other) => one.from - other.from || one.to - other.to);
-  for (const { from, to, text: part } of ordered) {
-    parts.push(text.slice(copied, Math.max(from, copied)), part);
-    copied = Math.max(to, copied);
+  let copiedEnd = 0;
+  const orderedSplices = splices.toSorted((one, other) => one.from - other.from || one.to - other.to);
+  for (const { from, to, text: part } of orderedSplices) {
+    parts.push(text.slice(copiedEnd, Math.max(from, copiedEnd)), part);
+    copiedEnd = Math.max(to, copiedEnd);
   }
-  return [...parts, text.slice(copied)].join("");
+  return [...parts, text.slice(copiedEnd)].join("");
 };
 
 /** How the document ends its lines. */

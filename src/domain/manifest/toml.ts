@@ -64,13 +64,13 @@ const isDay = (date: string): boolean => {
  */
 const impossibleDay = (text: string): TomlFault | null => {
   const impossible: string[] = [];
-  const marked = text.replaceAll(DATE, (date) => {
+  const markedText = text.replaceAll(DATE, (date) => {
     if (isDay(date)) return date;
     impossible.push(date);
     return date.slice(0, -2) + Array.from(date.slice(-2), (digit) => MARKS[Number(digit)]).join("");
   });
   if (impossible.length === 0) return null;
-  const reading = parseText(marked);
+  const reading = parseText(markedText);
   if (Result.isSuccess(reading)) return null;
   const { line } = reading.failure;
   const own = line === null ? "" : (text.split("\n")[line - 1] ?? "");

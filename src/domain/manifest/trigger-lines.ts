@@ -44,7 +44,7 @@ const escape = (character: string): string => {
 };
 
 /** A TOML string: on one line, or for a text of several lines in three quotes. */
-export const quoted = (text: string): string =>
+export const quoteToml = (text: string): string =>
   text.includes("\n")
     ? `"""\n${text.replaceAll(ESCAPED_IN_LINES, escape)}"""`
     : `"${text.replaceAll(ESCAPED, escape)}"`;
@@ -53,9 +53,9 @@ type Value = string | boolean | readonly string[] | NonNullable<TriggerWish["if"
 
 /** A value of an entry or of its conditions in TOML. */
 export const tomlValue = (value: Value): string => {
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") return quoteToml(value);
   if (typeof value === "boolean") return String(value);
-  if (isList(value)) return `[${value.map(quoted).join(", ")}]`;
+  if (isList(value)) return `[${value.map(quoteToml).join(", ")}]`;
   const pairs = Object.entries(value).map(
     ([key, one]) => `${inLine(key)} = ${typeof one === "string" ? inLine(one) : String(one)}`,
   );
@@ -127,20 +127,24 @@ export const filterHeader = (slug: string): string =>
 /** The wish's lines alone, or its faults. `taken`: the slugs that the manifest has. */
 export const triggerLines = (
   wish: TriggerWish,
-  taken: ReadonlySet<string>,
+  takenSlugs: ReadonlySet<string>,
 ): Result.Result<string, readonly WishFault[]> => {
   const lines = entryLines(wish);
-  const faults = faultsOf(wish, taken, parseManifest(Buffer.from(lines)));
+  const faults = wishFaults(wish, takenSlugs, parseManifest(Buffer.from(lines)));
   return faults.length > 0 ? Result.fail(faults) : Result.succeed(lines);
 };
 
 /** The faults of the wish: those of its entry in a file of its own, and a slug that is taken. */
-const faultsOf = (wish: TriggerWish, taken: ReadonlySet<string>, alone: Manifest): readonly WishFault[] => {
+const wishFaults = (
+  wish: TriggerWish,
+  takenSlugs: ReadonlySet<string>,
+  alone: Manifest,
+): readonly WishFault[] => {
   const faults = alone.errors.map(({ path, message }) => ({ path: fieldIn(path, wish), message }));
   const { slug = "" } = wish;
-  if (taken.has(slug))
+  if (takenSlugs.has(slug))
     faults.push({ path: "slug", message: `slug ${slug} is already used. Choose another slug.` });
-  if (taken.size >= TRIGGER_LIMIT)
+  if (takenSlugs.size >= TRIGGER_LIMIT)
     faults.push({ path: "slug", message: `A manifest can have at most ${TRIGGER_LIMIT} triggers.` });
   return faults;
 };

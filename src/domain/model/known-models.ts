@@ -3,8 +3,8 @@
  * runtime may know more models. The sizes are those of 2026-11-30.
  */
 import type { AccountProvider } from "../sandbox/account-provider.ts";
-import { modelIdOf, providerOf } from "../sandbox/model.ts";
-import { type Price, plainName, priceOf } from "./prices.ts";
+import { modelId, modelProvider } from "../sandbox/model.ts";
+import { type Price, plainName, modelPrice } from "./prices.ts";
 
 const MILLION = 1_000_000;
 
@@ -79,9 +79,9 @@ interface KnownFacts {
  */
 export const knownFacts = (model: string, providers: readonly AccountProvider[]): KnownFacts => {
   if (!model.includes("/")) return {};
-  const id = modelIdOf(model);
-  const own = providers.find(({ name }) => name === providerOf(model))?.prices ?? {};
-  const price = priceOf(id, own);
+  const id = modelId(model);
+  const own = providers.find(({ name }) => name === modelProvider(model))?.prices ?? {};
+  const price = modelPrice(id, own);
   const context = KNOWN.get(plainName(id));
   return { ...(price !== null && { price }), ...(context !== undefined && { context }) };
 };

@@ -30,7 +30,7 @@ const PURPOSES: ReadonlyMap<string, string> = new Map(
   MADE_FOR.flatMap(([words, purpose]) => words.split(" ").map((word) => [word, purpose] as const)),
 );
 
-/** Why no agent can work with a model (N1). Null: one can, as far as it is known. */
+/** Why no agent can work with a model (N1). Null if one can, as far as it is known. */
 export const unfitFor = ({ id, writes_text: writesText }: Pick<ListedModel, "id" | "writes_text">) => {
   const words = (id.split("/").at(-1) ?? "").toLowerCase().split(/[^a-z]+/);
   const purpose = words.map((word) => PURPOSES.get(word)).find((one) => one !== undefined);
@@ -48,9 +48,9 @@ export const shownModel = ({
 };
 
 /** Whether each of the typed words is in a model's name, its provider or its id. */
-export const isFound = (model: ListedModel, typed: string): boolean => {
+export const isFound = (model: ListedModel, filter: string): boolean => {
   const text = `${model.name ?? ""} ${model.id}`.toLowerCase();
-  return typed
+  return filter
     .toLowerCase()
     .split(/\s+/)
     .every((word) => text.includes(word));
@@ -62,7 +62,7 @@ export type MenuPart = "recent" | "usual" | "toolless" | "unfit";
 interface MenuEntry<M> {
   readonly model: M;
   readonly part: MenuPart;
-  /** Why it cannot be chosen. Null: it can. */
+  /** Why it cannot be chosen. Null if it can. */
   readonly reason: string | null;
 }
 
@@ -73,7 +73,7 @@ const { compare } = new Intl.Collator("en", { numeric: true, sensitivity: "base"
  * The models in the order of the menu (N2).
  *
  * @param lastChosen ids, the last one first
- * @param whyNot why this agent cannot have a model. Null: it can
+ * @param whyNot why this agent cannot have a model. Null if it can
  */
 export const modelMenu = <M extends ListedModel>(
   models: readonly M[],

@@ -68,16 +68,16 @@ export const plainName = (model: string): string => {
   return name.startsWith("claude-") ? name.replaceAll(".", "-") : name;
 };
 
-/** The price of a model. Null: none is known. @param model its id at the provider */
-export const priceOf = (model: string, own: Prices): Price | null =>
+/** The price of a model. Null if none is known. @param model its id at the provider */
+export const modelPrice = (model: string, own: Prices): Price | null =>
   (Object.hasOwn(own, model) ? own[model] : undefined) ?? KNOWN.get(plainName(model)) ?? null;
 
 /** What tokens cost, in billionths of a dollar. A dollar for a million tokens is a thousand of them for one. */
-export const costOf = ({ input, cached, output }: CountedTokens, price: Price): number =>
+export const tokenCost = ({ input, cached, output }: CountedTokens, price: Price): number =>
   Math.round(1000 * ((input - cached) * price.input + cached * price.cached + output * price.output));
 
 /** The dearer one of the model that a call asked for and the one that answered: a request can name two. */
 export const callPrice = (models: readonly (string | null)[], own: Prices): Price | null => {
-  const prices = models.flatMap((model) => (model === null ? [] : (priceOf(model, own) ?? [])));
+  const prices = models.flatMap((model) => (model === null ? [] : (modelPrice(model, own) ?? [])));
   return prices.toSorted((one, other) => other.output - one.output)[0] ?? null;
 };

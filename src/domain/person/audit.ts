@@ -104,17 +104,17 @@ export type AuditChanges = Readonly<Record<string, AuditValue | AuditDifference>
 /** How many characters of a text that a client sends are kept: its user agent, and each value of the changes. */
 export const AUDIT_TEXT_MAX = 200;
 
-const bounded = (text: string): string => text.slice(0, AUDIT_TEXT_MAX).toWellFormed();
+const boundText = (text: string): string => text.slice(0, AUDIT_TEXT_MAX).toWellFormed();
 
 const keptValue = (value: AuditValue): AuditValue => {
-  if (typeof value === "string") return bounded(value);
-  return typeof value === "object" && value !== null ? value.map(bounded) : value;
+  if (typeof value === "string") return boundText(value);
+  return typeof value === "object" && value !== null ? value.map(boundText) : value;
 };
 
 const isDifference = (value: AuditChanges[string]): value is AuditDifference =>
   typeof value === "object" && value !== null && "from" in value;
 
-const kept = (value: AuditChanges[string]): AuditChanges[string] =>
+const boundChange = (value: AuditChanges[string]): AuditChanges[string] =>
   isDifference(value) ? { from: keptValue(value.from), to: keptValue(value.to) } : keptValue(value);
 
 /** The fields whose values differ. */
@@ -133,5 +133,7 @@ export const keptChanges = (
   changes: Readonly<Record<string, AuditChanges[string] | undefined>>,
 ): AuditChanges =>
   Object.fromEntries(
-    Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : [[field, kept(value)]])),
+    Object.entries(changes).flatMap(([field, value]) =>
+      value === undefined ? [] : [[field, boundChange(value)]],
+    ),
   );

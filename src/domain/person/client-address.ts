@@ -26,7 +26,7 @@ const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 /** How many bits of a mapped address come before its IPv4 address. */
 const MAPPED_BITS = 96;
 
-/** An address in one spelling: an IPv6 address that maps an IPv4 one is that. Null: it is no address. */
+/** An address in one spelling: an IPv6 address that maps an IPv4 one is that. Null if it is no address. */
 const plain = (text: string): string | null => {
   if (isIP(text) === 4) return text;
   if (isIP(text) === 0 || text.includes("%")) return null;
@@ -41,10 +41,10 @@ const plain = (text: string): string | null => {
 };
 
 /** An address' network as one client may hold it: of an IPv6 address the /64, of any other the address itself. */
-export const networkOf = (address: string | null): string | null => {
-  const known = plain(address ?? "");
-  if (known === null || isIP(known) === 4) return known;
-  const [before = "", after] = known.split("::");
+export const clientNetwork = (address: string | null): string | null => {
+  const plainAddress = plain(address ?? "");
+  if (plainAddress === null || isIP(plainAddress) === 4) return plainAddress;
+  const [before = "", after] = plainAddress.split("::");
   const head = before === "" ? [] : before.split(":");
   const missing = after === undefined ? 0 : 8 - head.length - after.split(":").filter(Boolean).length;
   return [...head, ...Array.from({ length: missing }, () => "0"), ...(after ?? "").split(":")]
@@ -52,14 +52,14 @@ export const networkOf = (address: string | null): string | null => {
     .join(":");
 };
 
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 4 ? "ipv4" : "ipv6");
+const addressFamily = (address: string): "ipv4" | "ipv6" => (isIP(address) === 4 ? "ipv4" : "ipv6");
 
 /** Adds an address or a block. False: it is neither. */
 const addBlock = (list: BlockList, text: string): boolean => {
   const [, written = "", prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const network = plain(written);
   if (network === null) return false;
-  const family = familyOf(network);
+  const family = addressFamily(network);
   const most = family === "ipv4" ? 32 : 128;
   const isMapped = family === "ipv4" && written.includes(":");
   const bits = prefix === undefined ? most : Number(prefix) - (isMapped ? MAPPED_BITS : 0);
@@ -77,11 +77,11 @@ export const parseTrustedProxies = (text: string): Result.Result<TrustedProxies,
   const list = new BlockList();
   if (blocks.length > BLOCKS_MAX || !blocks.every((block) => addBlock(list, block)))
     return Result.fail(EXPECTED);
-  return Result.succeed({ trusts: (address) => list.check(address, familyOf(address)) });
+  return Result.succeed({ trusts: (address) => list.check(address, addressFamily(address)) });
 };
 
-/** The address of one entry of X-Forwarded-For, without brackets and port. Null: it names no address. */
-const hopOf = (entry: string): string | null => {
+/** The address of one entry of X-Forwarded-For, without brackets and port. Null if it names no address. */
+const parseHop = (entry: string): string | null => {
   const text = entry.trim();
   const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text) ?? [];
   if (bracketed !== undefined) return isIP(bracketed) === 6 ? plain(bracketed) : null;
@@ -93,7 +93,7 @@ const hopOf = (entry: string): string | null => {
  * The address that a request comes from: the first one from the right that is no trusted proxy. An entry that is no address
  * ends the search at the proxy that wrote it.
  *
- * @param connection the address of the connection, as the listener sees it. Null: unknown.
+ * @param connection the address of the connection, as the listener sees it. Null if unknown.
  * @param header X-Forwarded-For, with its values joined by commas.
  */
 export const clientAddress = (
@@ -101,16 +101,16 @@ export const clientAddress = (
   header: string | undefined,
   { trusts }: TrustedProxies,
 ): string | null => {
-  let known = plain(connection ?? "");
-  if (known === null || header === undefined || !trusts(known)) return connection;
+  let trustedHop = plain(connection ?? "");
+  if (trustedHop === null || header === undefined || !trusts(trustedHop)) return connection;
   let end = header.length;
   for (let hop = 0; hop < HOPS_MAX && end >= 0; hop += 1) {
     const start = header.lastIndexOf(",", end - 1) + 1;
-    const address = hopOf(header.slice(start, end));
-    if (address === null) return known;
-    known = address;
-    if (!trusts(address)) return known;
+    const address = parseHop(header.slice(start, end));
+    if (address === null) return trustedHop;
+    trustedHop = address;
+    if (!trusts(address)) return trustedHop;
     end = start - 1;
   }
-  return known;
+  return trustedHop;
 };

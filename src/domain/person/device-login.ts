@@ -2,7 +2,7 @@
  * Signing a program in that has no browser (RFC 8628, api.md 2): it shows a short code, and a person types the code into the
  * page. The program holds another, long code, with which it fetches the token.
  */
-import { networkOf } from "./client-address.ts";
+import { clientNetwork } from "./client-address.ts";
 
 /** Names this kind of login in a request for its token (RFC 8628, 3.4). */
 export const DEVICE_GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
@@ -38,9 +38,9 @@ export const userCode = (bytes: Uint8Array): string => {
 /** As people read it: two groups of four. */
 export const shownCode = (code: string): string => `${code.slice(0, LENGTH / 2)}-${code.slice(LENGTH / 2)}`;
 
-/** What a person typed, in any case and with any separators. Null: it cannot be a code. */
-export const readCode = (typed: string): string | null => {
-  const code = typed.toUpperCase().replaceAll(/[\s\-_.]/g, "");
+/** What a person typed, in any case and with any separators. Null if it cannot be a code. */
+export const readCode = (text: string): string | null => {
+  const code = text.toUpperCase().replaceAll(/[\s\-_.]/g, "");
   return code.length === LENGTH && [...code].every((letter) => ALPHABET.includes(letter)) ? code : null;
 };
 
@@ -55,7 +55,7 @@ export const crowdedOut = (
 ): readonly string[] => {
   const excess = waiting.length - LOGINS_MAX + 1;
   if (excess <= 0) return [];
-  const byNetwork = Map.groupBy(waiting, ({ address }) => networkOf(address));
+  const byNetwork = Map.groupBy(waiting, ({ address }) => clientNetwork(address));
   return Array.from({ length: excess }, () => {
     const largest = [...byNetwork.values()].reduce((most, logins) =>
       logins.length > most.length ? logins : most,

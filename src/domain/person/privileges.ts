@@ -71,7 +71,7 @@ export const POWERS = {
 
 export type Power = keyof typeof POWERS;
 
-export const standingOf = (power: Power): Standing => POWERS[power];
+export const powerStanding = (power: Power): Standing => POWERS[power];
 
 export interface PrivilegeRule {
   readonly power: Power;
@@ -183,6 +183,6 @@ export type SteeringPrivilege = {
 }[Privilege];
 
 export const isSteering = (privilege: Privilege): privilege is SteeringPrivilege =>
-  ruleOf(privilege).act !== undefined;
+  privilegeRule(privilege).act !== undefined;
 
-export const ruleOf = (privilege: Privilege): PrivilegeRule => PRIVILEGES[privilege];
+export const privilegeRule = (privilege: Privilege): PrivilegeRule => PRIVILEGES[privilege];

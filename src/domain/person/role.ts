@@ -11,7 +11,7 @@ export type AccountRole = (typeof ACCOUNT_ROLES)[number];
 export const PROJECT_ROLES = ["viewer", "member", "owner"] as const;
 export type ProjectRole = (typeof PROJECT_ROLES)[number];
 
-/** The role of the account's other people in a project. Null: none, the project does not exist for them. */
+/** The role of the account's other people in a project. Null if they have none: the project does not exist for them. */
 export const DEFAULT_ROLES = ["viewer", "member"] as const;
 export type DefaultRole = (typeof DEFAULT_ROLES)[number];
 
@@ -27,18 +27,18 @@ export const NEW_PROJECT_ROLES: { readonly defaultRole: DefaultRole | null; read
   };
 
 /** Whether `role` includes all of `needed`. Null has nothing. */
-export const includesRole = (role: ProjectRole | null, needed: ProjectRole): boolean =>
-  role !== null && PROJECT_ROLES.indexOf(role) >= PROJECT_ROLES.indexOf(needed);
+export const includesRole = (role: ProjectRole | null, least: ProjectRole): boolean =>
+  role !== null && PROJECT_ROLES.indexOf(role) >= PROJECT_ROLES.indexOf(least);
 
 /** What a person's role in a project depends on. */
 export interface Grants {
   readonly account: AccountRole;
-  /** Her own grant in the project. Null: none. */
+  /** Her own grant in the project. */
   readonly own: ProjectRole | null;
   readonly projectDefault: DefaultRole | null;
 }
 
-/** A person's role in a project of her account: the highest grant. Null: the project does not exist for her. */
+/** A person's role in a project of her account: the highest grant. Null if the project does not exist for her. */
 export const roleIn = ({ account, own, projectDefault }: Grants): ProjectRole | null => {
   if (account === "owner") return "owner";
   return PROJECT_ROLES.findLast((role) => role === own || role === projectDefault) ?? null;
@@ -47,15 +47,15 @@ export const roleIn = ({ account, own, projectDefault }: Grants): ProjectRole | 
 /** A person's present role, where something that she asked for or decided earlier is to count. */
 export interface PersonNow {
   readonly isActive: boolean;
-  /** In the project. Null: none. */
+  /** In the project. */
   readonly role: ProjectRole | null;
 }
 
 /** Why it does not count any more, as a reason of the API. */
 export type Lapse = "user_deactivated" | "role_lost";
 
-/** @param needed the lowest role that may ask for it, or decide it. @returns null: it counts */
-export const whyLapsed = ({ isActive, role }: PersonNow, needed: ProjectRole): Lapse | null => {
+/** @param least the lowest role that may ask for it, or decide it. @returns null: it counts */
+export const whyLapsed = ({ isActive, role }: PersonNow, least: ProjectRole): Lapse | null => {
   if (!isActive) return "user_deactivated";
-  return includesRole(role, needed) ? null : "role_lost";
+  return includesRole(role, least) ? null : "role_lost";
 };

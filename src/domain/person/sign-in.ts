@@ -12,7 +12,7 @@ export interface OidcSettings {
   readonly secretFile: string;
   /** In lower case. */
   readonly allowedDomains: readonly string[];
-  /** Null: groups do not count. */
+  /** If null, groups do not count. */
   readonly groups: OidcGroups | null;
   /** Whether an address counts as verified if the provider says nothing about it. */
   readonly trustsAddresses?: boolean;
@@ -36,7 +36,7 @@ export interface SignInSettings {
   readonly tokenSignInMs: number;
 }
 
-/** How long a person's tokens work after a sign-in at a provider. Null: without a provider they need none. */
+/** How long a person's tokens work after a sign-in at a provider. Null without a provider: they need none. */
 export const neededSignInMs = ({
   oidc,
   github,
@@ -73,10 +73,10 @@ export const isOfDomain = (email: string, domains: readonly string[]): boolean =
  * Whether the value of a groups claim has one of the groups. Groups are compared exactly. Some providers send the only group as text.
  * A person without the claim is in no group.
  */
-export const isInGroup = (value: unknown, allowed: readonly string[]): boolean => {
+export const isInGroup = (value: unknown, names: readonly string[]): boolean => {
   const groups: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const wanted = new Set<unknown>(allowed);
-  return groups.some((group) => wanted.has(group));
+  const allowedGroups = new Set<unknown>(names);
+  return groups.some((group) => allowedGroups.has(group));
 };
 
 /** What a provider says about a person. */
@@ -111,7 +111,7 @@ const hasTooManyGroups = (claims: Claims, claim: string): boolean => {
   return isElsewhere || flag === true || flag === "true";
 };
 
-/** Why the groups keep a person out. Null: they do not. */
+/** Why the groups keep a person out. Null if they do not. */
 export const groupRefusal = (claims: Claims, groups: OidcGroups | null): SignInCause | null => {
   if (groups === null || isInGroup(claims[groups.claim], groups.allowed)) return null;
   if (claims[groups.claim] !== undefined) return "not_in_a_group";

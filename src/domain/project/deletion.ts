@@ -16,7 +16,7 @@ export const RESTORABLE_MS = 7 * 24 * 60 * 60 * 1000;
 
 interface Deletable {
   readonly status: ProjectStatus;
-  /** When it is gone, ms. Null: it is not deleted. */
+  /** When it is gone, ms. Null if it is not deleted. */
   readonly deletesAt: number | null;
 }
 
@@ -28,7 +28,7 @@ export const deletionAt = ({ deletesAt }: Pick<Deletable, "deletesAt">, now: num
 export const isRestorable = ({ deletesAt }: Pick<Deletable, "deletesAt">, now: number): boolean =>
   deletesAt !== null && now < deletesAt;
 
-/** Why a project starts nothing, as a code of fires and deliveries. Null: it may start something (L1). */
+/** Why a project starts nothing, as a code of fires and deliveries. Null if it may start something (L1). */
 export const inactivity = ({
   status,
 }: Pick<Deletable, "status">): "project_archived" | "project_deleted" | null =>

@@ -3,7 +3,7 @@ const BROKEN = "\uFFFD";
 
 /**
  * Git's pattern for the files that a list shows under this path: any byte of no ASCII character stands for the replacement
- * character. It holds with `GIT_LITERAL_PATHSPECS=0`. Null: the path has no such character, and is its own name.
+ * character. It holds with `GIT_LITERAL_PATHSPECS=0`. Null if the path has no such character, and is its own name.
  */
 export const patternOfBrokenName = (path: string): string | null =>
   path.includes(BROKEN)

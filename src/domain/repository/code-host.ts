@@ -37,9 +37,9 @@ export const readCodeHost = (
 ): Result.Result<CodeHost, string> => {
   const api = (source.api_url ?? PUBLIC_API).replace(/\/+$/, "");
   // Checked in the form of a repository URL, which has a path.
-  const parsed = parseRepositoryUrl(`${api}/repos`, allowHosts);
-  if (Result.isFailure(parsed)) return Result.fail(parsed.failure);
-  const { scheme, host } = parsed.success;
+  const apiUrl = parseRepositoryUrl(`${api}/repos`, allowHosts);
+  if (Result.isFailure(apiUrl)) return Result.fail(apiUrl.failure);
+  const { scheme, host } = apiUrl.success;
   if (scheme === "ssh") return Result.fail("must be the https URL of the API");
   const url = new URL(api);
   const path = url.pathname.replace(/\/$/, "");

@@ -27,14 +27,14 @@ export interface Connection {
   readonly defaultBranch: string | null;
 }
 
-export const passed = (step: ConnectionStepName, message: string): ConnectionStep => ({
+export const passedStep = (step: ConnectionStepName, message: string): ConnectionStep => ({
   step,
   outcome: "passed",
   message,
   advice: null,
 });
 
-export const failed = (step: ConnectionStepName, message: string, advice: string): ConnectionStep => ({
+export const failedStep = (step: ConnectionStepName, message: string, advice: string): ConnectionStep => ({
   step,
   outcome: "failed",
   message,

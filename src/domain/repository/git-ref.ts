@@ -108,10 +108,10 @@ export const parseBranchName = (text: string): Result.Result<string, RefFault> =
       "Give a plain name. Revision and refspec syntax (.. @{ ~ ^ : + * ? [ \\) is not accepted.",
     );
   }
-  const malformed = text
+  const isMalformed = text
     .split("/")
     .some((part) => part === "" || part.startsWith(".") || part.endsWith(".lock"));
-  if (malformed || text.endsWith(".")) {
+  if (isMalformed || text.endsWith(".")) {
     return fault(
       "malformed",
       "The parts between slashes must not be empty, begin with a dot or end with .lock. The name must not end with a dot.",

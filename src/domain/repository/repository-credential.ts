@@ -63,7 +63,7 @@ const DEFAULT_USERNAME = "git";
 // oxlint-disable-next-line no-control-regex -- git's credential protocol has a line for each: no line end may be in one
 const oneLine = /^[^\u0000-\u001f\u007f]*$/;
 
-const passwordOf = ({ username, password }: GitRequest): Credential => {
+const toPassword = ({ username, password }: GitRequest): Credential => {
   if (password === undefined) {
     return username === undefined ? Result.succeed(null) : issue("password", "must be given with a username");
   }
@@ -80,7 +80,7 @@ const PRIVATE_KEY =
 /** OpenSSH refuses a key with carriage returns, or without a newline at its end. */
 const lines = (text: string): string => `${text.replaceAll("\r\n", "\n").trimEnd()}\n`;
 
-const sshKeyOf = ({ ssh_private_key: key, known_hosts: hosts }: GitRequest): Credential => {
+const toSshKey = ({ ssh_private_key: key, known_hosts: hosts }: GitRequest): Credential => {
   if (key === undefined) return issue("ssh_private_key", "must be given for an ssh URL");
   if (hosts === undefined) return issue("known_hosts", "must be given for an ssh URL");
   if (!PRIVATE_KEY.test(key))
@@ -95,14 +95,14 @@ const gitCredential = (request: GitRequest, allowHosts: ReadonlySet<string>): Cr
   const { username, password, ssh_private_key: key, known_hosts: hosts } = request;
   if (url.success.scheme === "ssh") {
     return username === undefined && password === undefined
-      ? sshKeyOf(request)
+      ? toSshKey(request)
       : issue(
           username === undefined ? "password" : "username",
           "must not be given for an ssh URL, which needs ssh_private_key",
         );
   }
   return key === undefined && hosts === undefined
-    ? passwordOf(request)
+    ? toPassword(request)
     : issue(
         key === undefined ? "known_hosts" : "ssh_private_key",
         "must not be given for an http URL, which needs a password",
@@ -118,7 +118,7 @@ const isRsaKey = (pem: string): boolean => {
   }
 };
 
-const appOf = (app: NonNullable<GithubRequest["app"]>): Credential => {
+const toApp = (app: NonNullable<GithubRequest["app"]>): Credential => {
   const { app_id: appId, installation_id: installationId, private_key: privateKey } = app;
   // The host takes an app's number and its client id alike.
   if (!/^[A-Za-z0-9._-]+$/.test(appId)) return issue("app.app_id", "must be the id of the app");
@@ -136,7 +136,7 @@ const githubCredential = (request: GithubRequest, allowHosts: ReadonlySet<string
   if (Result.isFailure(host)) return issue("api_url", host.failure);
   if (token !== undefined && app !== undefined)
     return issue("app", "must not be given together with `token`");
-  if (app !== undefined) return appOf(app);
+  if (app !== undefined) return toApp(app);
   if (token === undefined) return issue("token", "must be given, unless `app` is given");
   // It goes into a header: visible ASCII alone.
   return /^[!-~]+$/.test(token)

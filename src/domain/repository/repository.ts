@@ -8,7 +8,7 @@ import { canonicalHost, isPrivateHost } from "../../ground/net/address.ts";
 
 const text = (maximum: number) => Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maximum));
 const url = text(2048);
-const hosted = { kind: Schema.tag("hosted") };
+const hostedRepository = { kind: Schema.tag("hosted") };
 const git = { kind: Schema.tag("git"), url };
 const github = {
   kind: Schema.tag("github"),
@@ -22,7 +22,7 @@ const pem = text(16_384);
 
 /** The `repository` of a project as it is stored and shown, without a credential and without its import source. */
 export const RepositorySource = Schema.Union([
-  Schema.Struct(hosted),
+  Schema.Struct(hostedRepository),
   Schema.Struct(git),
   Schema.Struct(github),
 ]);
@@ -41,7 +41,7 @@ const githubCredential = {
 
 /** The `repository` that `POST /v1/projects` takes, including credentials. Its URLs are not checked yet. */
 export const RepositoryRequest = Schema.Union([
-  Schema.Struct({ ...hosted, import_from: Schema.optionalKey(text(4096)) }),
+  Schema.Struct({ ...hostedRepository, import_from: Schema.optionalKey(text(4096)) }),
   Schema.Struct({ ...git, ...gitCredential }),
   Schema.Struct({ ...github, ...githubCredential }),
 ]);
@@ -147,5 +147,5 @@ export const parseImportSource = (
   }
   if (!/^https?:/.test(value))
     return Result.fail("Use an address that begins with https://, or an absolute path.");
-  return Result.map(parseRepositoryUrl(value, allowHosts), (parsed) => ({ kind: "url", url: parsed }));
+  return Result.map(parseRepositoryUrl(value, allowHosts), (address) => ({ kind: "url", url: address }));
 };

@@ -15,18 +15,18 @@ export const HISTORY_FILES_MAX = 100;
 const ID = /^[A-Za-z0-9_-][A-Za-z0-9._-]{7,127}$/;
 const HOLES = /(\{id8?\}|\*)/;
 
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+const escapePattern = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
 
 /** A part of a pattern's name, as an expression. */
-const expressionOf = (part: string, id: string): string => {
+const partPattern = (part: string, id: string): string => {
   if (part === "*") return ".*";
-  if (part === "{id}") return escaped(id);
-  return escaped(part === "{id8}" ? id.slice(0, 8) : part);
+  if (part === "{id}") return escapePattern(id);
+  return escapePattern(part === "{id8}" ? id.slice(0, 8) : part);
 };
 
 /** One name of a pattern. */
 export interface NamePattern {
-  /** Null: any name that matches. */
+  /** Null means any name that matches. */
   readonly literal: string | null;
   readonly matches: (name: string) => boolean;
 }
@@ -35,7 +35,7 @@ const namePattern = (text: string, id: string): NamePattern => {
   const whole = new RegExp(
     `^${text
       .split(HOLES)
-      .map((part) => expressionOf(part, id))
+      .map((part) => partPattern(part, id))
       .join("")}$`,
     "s",
   );
@@ -46,7 +46,7 @@ const namePattern = (text: string, id: string): NamePattern => {
   };
 };
 
-/** The names of each pattern, from the home directory down. Null: no file can have the id in its name. */
+/** The names of each pattern, from the home directory down. Null if no file can have the id in its name. */
 export const historyPatterns = (
   files: readonly string[],
   id: string,

@@ -24,7 +24,7 @@ export const isExactVersion = (text: string): boolean => VERSION.test(text);
 /** Whether a text can name a runtime: it becomes a directory's name. */
 export const isRuntimeName = (text: string): boolean => /^[a-z][a-z0-9-]{0,63}$/.test(text);
 
-/** Reads `NAME@VERSION`. Null: it is neither that, nor an exact version. */
+/** Reads `NAME@VERSION`. Null if it is neither that, nor an exact version. */
 export const parseNamedVersion = (
   text: string,
 ): { readonly name: string; readonly version: string } | null => {

@@ -50,7 +50,7 @@ interface Started {
 export interface ArchiveSource extends Started {
   readonly kind: "archive";
   readonly url: URL;
-  /** `sha256:…`, in hexadecimal digits. Null: the entry has none. */
+  /** `sha256:…`, in hexadecimal digits. */
   readonly checksum: string | null;
   /** The program's path in the archive, normalised. */
   readonly program: string;
@@ -61,7 +61,7 @@ export interface PackageSource extends Started {
   readonly kind: "package";
   readonly name: string;
   readonly version: string;
-  /** One of the package's commands. Null: the one that npm itself would choose. */
+  /** One of the package's commands. Null means the one that npm itself would choose. */
   readonly program: string | null;
 }
 
@@ -73,13 +73,13 @@ export interface RegistryEntry {
 
 type Read<A> = Result.Result<A, string>;
 
-const listed = (names: readonly string[]): string => names.join(", ");
+const listNames = (names: readonly string[]): string => names.join(", ");
 
 const readStart = ({ args = [], env = {} }: (typeof Package | typeof Binary)["Type"]): Read<Started> => {
-  const refused = Object.keys(env).find((name) => checkSecretName(name) !== null);
-  return refused === undefined
+  const refusedName = Object.keys(env).find((name) => checkSecretName(name) !== null);
+  return refusedName === undefined
     ? Result.succeed({ args, variables: env })
-    : Result.fail(`It sets the variable ${refused}, which an agent's start may not set.`);
+    : Result.fail(`It sets the variable ${refusedName}, which an agent's start may not set.`);
 };
 
 /** A checksum in hexadecimal digits. */
@@ -94,26 +94,26 @@ const readArchive = ({ archive, sha256, cmd, ...start }: typeof Binary.Type): Re
   if (posix.isAbsolute(program) || program === "." || program.startsWith(".."))
     return Result.fail(`Its program ${cmd} is not a file of its archive.`);
   const checksum = sha256 === undefined ? null : `sha256:${sha256}`;
-  return Result.map(readStart({ ...start, archive, cmd }), (started) => ({
+  return Result.map(readStart({ ...start, archive, cmd }), (ownStart) => ({
     kind: "archive",
     url,
     checksum,
     program,
-    ...started,
+    ...ownStart,
   }));
 };
 
-const readPackage = (written: typeof Package.Type): Read<PackageSource> => {
-  const at = written.package.lastIndexOf("@");
-  const [name, version] = [written.package.slice(0, at), written.package.slice(at + 1)];
+const readPackage = (record: typeof Package.Type): Read<PackageSource> => {
+  const at = record.package.lastIndexOf("@");
+  const [name, version] = [record.package.slice(0, at), record.package.slice(at + 1)];
   if (at < 1 || !isExactVersion(version))
-    return Result.fail(`Its package ${written.package} names no exact version of npm.`);
-  return Result.map(readStart(written), (started) => ({
+    return Result.fail(`Its package ${record.package} names no exact version of npm.`);
+  return Result.map(readStart(record), (ownStart) => ({
     kind: "package",
     name,
     version,
-    program: written.cmd ?? null,
-    ...started,
+    program: record.cmd ?? null,
+    ...ownStart,
   }));
 };
 
@@ -131,14 +131,14 @@ const readSource = (
   if (archive !== undefined) return readArchive(archive);
   if (binary !== undefined)
     return Result.fail(
-      `It is for other machines: ${listed(Object.keys(binary))}. This machine is ${machine}.`,
+      `It is for other machines: ${listNames(Object.keys(binary))}. This machine is ${machine}.`,
     );
   return Result.fail(uvx === undefined ? "It has no distribution that can be added." : PYTHON);
 };
 
 export interface EntryWish {
   readonly id: string;
-  /** Null: the one that the registry has. */
+  /** Null means the one that the registry has. */
   readonly version: string | null;
   /** The processor, as Node names it. */
   readonly arch: string;
@@ -156,8 +156,8 @@ export const readEntry = (text: string, { id, version, arch }: EntryWish): Read<
     return Result.fail("It is no registry of agents: it must be JSON with a list agents.");
   const entries = new Map(
     registry.value.agents.flatMap((agent) => {
-      const named = decodeId(agent);
-      return named._tag === "None" ? [] : [[named.value.id, agent] as const];
+      const idField = decodeId(agent);
+      return idField._tag === "None" ? [] : [[idField.value.id, agent] as const];
     }),
   );
   const listing = entries.get(id);

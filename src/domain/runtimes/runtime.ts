@@ -34,7 +34,7 @@ export interface RuntimeProviders {
   readonly keys: readonly string[];
   /** Its variables, in which `{url}` is the provider's inside address, `{key}` the placeholder and `{model}` the model's id. */
   readonly variables: Readonly<Record<string, string>>;
-  /** The file in which it reads which models there are. Null: it reads none. */
+  /** The file in which it reads which models there are. Null if it reads none. */
   readonly list: ModelList | null;
 }
 
@@ -57,7 +57,7 @@ export interface SubscriptionFile {
   readonly path: string;
   /** Texts that it must have. */
   readonly needs: readonly JsonPath[];
-  /** The runtime renews it: where it says how new it is, and what stays the same. Null: it does not. */
+  /** The runtime renews it: where it says how new it is, and what stays the same. Null if it does not. */
   readonly renewed: { readonly at: JsonPath; readonly keeps: JsonPath } | null;
 }
 
@@ -67,7 +67,7 @@ export interface RuntimeSubscription {
   readonly title: string;
   /** The command that makes what she saves. */
   readonly how: string;
-  /** The variable in which the runtime finds a token, and the token's form. Null: it reads a file. */
+  /** The variable in which the runtime finds a token, and the token's form. Null if it reads a file. */
   readonly token: { readonly variable: string; readonly begins: string } | null;
   readonly file: SubscriptionFile | null;
   /** Its variables while it has the subscription, in place of those of a provider. */
@@ -90,7 +90,7 @@ export interface AddedStart {
 /** A package of npm that has a runtime's program. */
 export interface RuntimePackage extends AddedStart {
   readonly name: string;
-  /** A further package that the program needs, without its optional parts: they bring the program a second time. Null: none. */
+  /** A further package that the program needs, without its optional parts: they bring the program a second time. */
   readonly beside: { readonly name: string; readonly version: string } | null;
 }
 
@@ -111,11 +111,11 @@ export interface Runtime {
   readonly name: string;
   /** How the daemon drives it. */
   readonly adapter: AgentAdapter;
-  /** The program and its arguments. Null: the agent's table names them. */
+  /** The program and its arguments. Null if the agent's table names them. */
   readonly command: readonly string[] | null;
   /**
    * What an operator can add to the nodes (`platform runtimes add`). `entry`: an entry of a registry, which says how it starts
-   * (registry.ts). Null: nothing.
+   * (registry.ts).
    */
   readonly packaged: RuntimePackage | "entry" | null;
   /** Whether its program is one file, which the service puts into sandboxes. */
@@ -126,25 +126,25 @@ export interface Runtime {
   readonly variables: Readonly<Record<string, string>>;
   /** Files that it reads, by their names in `{files}`, which `packaged` and `providers` may name. It cannot write them. */
   readonly files: Readonly<Record<string, string>>;
-  /** Where it keeps its own record of a conversation: patterns of files below the home directory (history.ts). Null: not known. */
+  /** Where it keeps its own record of a conversation: patterns of files below the home directory (history.ts). Null if not known. */
   readonly history: readonly string[] | null;
-  /** Whose models it has: `provider/model` that the platform sets up, or its own. Null: none can be chosen. */
+  /** Whose models it has: `provider/model` that the platform sets up, or its own. Null if none can be chosen. */
   readonly models: "platform" | "own" | null;
-  /** The variable in which it finds the model when it starts. Null: it is told later. */
+  /** The variable in which it finds the model when it starts. Null if it is told later. */
   readonly modelVariable: string | null;
   /** Whether people can choose how hard its models think. Which efforts there are is known once it runs. */
   readonly efforts: boolean;
-  /** Null: it uses keys of projects only. */
+  /** Null if it uses keys of projects only. */
   readonly providers: RuntimeProviders | null;
-  /** Null: none that is known. */
+  /** Null means none that is known. */
   readonly subscription: RuntimeSubscription | null;
   /** Whether it is told by the Agent Client Protocol which servers have tools. Others read that in the settings of their adapter. */
   readonly takesServers: boolean;
   /** The modes that it has. `any`: they are known once it runs. */
   readonly modes: readonly string[] | "any";
-  /** The mode of agents that name none. Null: the runtime's own. */
+  /** The mode of agents that name none. Null means the runtime's own. */
   readonly mode: string | null;
-  /** Null: it has no mode that plans. */
+  /** Null if it has no mode that plans. */
   readonly plan: PlanMode | null;
   readonly permissions: readonly Permissions[];
   /** Whether it can be given instructions. */

@@ -33,7 +33,7 @@ const entryRuntime = (id: string): StartableRuntime => ({
   packaged: "entry",
 });
 
-/** The id of an entry in PLATFORM_AGENT_RUNTIMES. Null: it is another name. */
+/** The id of an entry in PLATFORM_AGENT_RUNTIMES. Null if it is another name. */
 const entryId = (name: string): string | null =>
   name.startsWith(ENTRY_PREFIX) ? name.slice(ENTRY_PREFIX.length) : null;
 
@@ -77,14 +77,14 @@ export const withCommand = (runtime: Runtime, command: readonly string[]): Start
 
 /**
  * @param own PLATFORM_AGENT_ADAPTER and PLATFORM_AGENT_COMMAND
- * @param installed PLATFORM_AGENT_RUNTIMES: the names of further runtimes whose program is in sandboxes
+ * @param installable PLATFORM_AGENT_RUNTIMES: the names of further runtimes whose program is in sandboxes
  */
 export const offeredRuntimes = (
   own: { readonly adapter: AgentAdapter; readonly command: readonly string[] },
-  installed: readonly string[],
+  installable: readonly string[],
 ): OfferedRuntimes => {
   const first = withCommand(BY_ADAPTER[own.adapter], own.command);
-  const entries = [...new Set(installed)].flatMap((name) => entryId(name) ?? []).map(entryRuntime);
-  const others = [...INSTALLED.filter(({ name }) => installed.includes(name)), ...entries, ...BROUGHT];
+  const entries = [...new Set(installable)].flatMap((name) => entryId(name) ?? []).map(entryRuntime);
+  const others = [...INSTALLED.filter(({ name }) => installable.includes(name)), ...entries, ...BROUGHT];
   return [first, ...others.filter(({ name }) => name !== first.name)];
 };

@@ -23,7 +23,7 @@ export type ProviderOwner = (typeof PROVIDER_OWNERS)[number];
 export interface ModelUser {
   readonly accountId: string;
   readonly projectId: string;
-  /** Whose own providers it may use. Null: no person's (V1). */
+  /** Whose own providers it may use. Null means no person's (V1). */
   readonly personId: string | null;
 }
 

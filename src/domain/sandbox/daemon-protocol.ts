@@ -33,9 +33,9 @@ const decode = Schema.decodeUnknownOption(AnyHealth);
  * @returns null for a text that is no daemon's report
  */
 export const daemonProtocol = (report: unknown): number | null => {
-  const decoded = decode(report);
-  if (decoded._tag === "None") return null;
-  const { protocol, typed_at: typedAt } = decoded.value;
+  const greeting = decode(report);
+  if (greeting._tag === "None") return null;
+  const { protocol, typed_at: typedAt } = greeting.value;
   return protocol ?? (typedAt === undefined ? 0 : 1);
 };
 

@@ -13,11 +13,11 @@ const DATABASE_FIRST = SANDBOX_FIRST - RANGES;
 /** Where a user namespace ends below `DATABASE_FIRST`, as in a rootless container: the last one that distributions reserve. */
 const DATABASE_IN_SMALL_NAMESPACE = 65_533;
 
-const rangeOf = (key: string): number => createHash("sha256").update(key).digest().readUInt32BE() % RANGES;
+const keyRange = (key: string): number => createHash("sha256").update(key).digest().readUInt32BE() % RANGES;
 
 /** The first user id of an installation's sandboxes. */
 export const sandboxUids = (installationId: string): number =>
-  SANDBOX_FIRST + rangeOf(installationId) * UIDS_PER_INSTALLATION;
+  SANDBOX_FIRST + keyRange(installationId) * UIDS_PER_INSTALLATION;
 
 /** Whether a user namespace has all user ids of a block. @param map the content of a uid_map */
 export const mapHasUids = (map: string, first: number, count: number): boolean =>
@@ -28,6 +28,6 @@ export const mapHasUids = (map: string, first: number, count: number): boolean =
 
 /** The user id of the database in a data directory. @param map the uid_map of the service */
 export const databaseUid = (dataDirectory: string, map: string): number => {
-  const uid = DATABASE_FIRST + rangeOf(dataDirectory);
+  const uid = DATABASE_FIRST + keyRange(dataDirectory);
   return mapHasUids(map, uid, 1) ? uid : DATABASE_IN_SMALL_NAMESPACE;
 };

@@ -5,12 +5,12 @@ import { isImageReference } from "../environment/image.ts";
 
 /** Sandboxes in a cluster. */
 export interface KubernetesSettings {
-  /** A kubeconfig file. Null: the service account of the service's own Pod. */
+  /** A kubeconfig file. Null means the service account of the service's own Pod. */
   readonly kubeconfig: string | null;
   readonly namespace: string;
   readonly runtimeImage: string;
   readonly image: string;
-  /** Null: the cluster's default. */
+  /** Null means the cluster's default. */
   readonly runtimeClass: string | null;
   /** Names of Secrets in the namespace. */
   readonly pullSecrets: readonly string[];

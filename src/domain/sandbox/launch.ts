@@ -65,7 +65,7 @@ export const LaunchFallback = Schema.Struct({
   name: Schema.String,
   /** The runtime's name of its model. */
   model: Schema.String,
-  /** Null: the present mode stays. */
+  /** If null, the present mode stays. */
   mode: Schema.NullOr(Schema.String),
   /** Absent: the present effort stays. */
   effort: Schema.optionalKey(Schema.String),
@@ -101,9 +101,9 @@ export type LaunchPlan = typeof LaunchPlan.Type;
 
 /** What the manifest says of a session's agent, for its runtime. */
 export const LaunchAgent = Schema.Struct({
-  /** The runtime's way of working. Null: its own. */
+  /** The runtime's way of working. Null means its own. */
   mode: Schema.NullOr(Schema.String),
-  /** A file of the checkout. Null: the agent's own in the config directory, if there is one. */
+  /** A file of the checkout. Null means the agent's own in the config directory, if there is one. */
   instructions: Schema.NullOr(Schema.String),
   /** Variables of the runtime that depend on the session. */
   variables: Schema.Record(Schema.String, Schema.String),
@@ -134,7 +134,7 @@ export interface LaunchRuntime {
   readonly command: readonly string[];
   /** Beyond those of the adapter. Secrets of the project win over those of the same name. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Whether a person is asked before commands and changes. Null: the runtime decides. */
+  /** Whether a person is asked before commands and changes. If null, the runtime decides. */
   readonly permissions: Permissions | null;
   /** Whether it is told by its protocol which servers have tools. Absent: it is not. */
   readonly takesServers?: boolean;
@@ -148,7 +148,7 @@ export interface LaunchRuntime {
   readonly packaged?: {
     /** The runtime's name. */
     readonly name: string;
-    /** Null: only the files on the node say it, and no program on the PATH is the same one. */
+    /** Null if only the files on the node say it, and no program on the PATH is the same one. */
     readonly start: AddedStart | null;
   };
 }
@@ -246,7 +246,7 @@ export const LaunchSettings = Schema.Struct({
       text: Schema.String,
       /** The conversation itself. Absent if there is nothing to restore. */
       history: Schema.optionalKey(History),
-      /** The agent and the `provider/model` that a person chose last. Null: those of the session. */
+      /** The agent and the `provider/model` that a person chose last. Null means those of the session. */
       agent: Schema.NullOr(Schema.String),
       model: Schema.NullOr(Schema.String),
       /** The effort that a person chose last. Absent: that of the session. */

@@ -74,7 +74,7 @@ const wordsIn = (text: string, key: string): string => {
   return cutText(storableText(key === "" ? message : message.replaceAll(key, "(key)")), WORDS_MAX);
 };
 
-const said = (words: string): string => (words === "" ? "" : ` It says: ${words}`);
+const quoteProvider = (words: string): string => (words === "" ? "" : ` It says: ${words}`);
 
 /** Google refuses a wrong key with 400. */
 const isWrongKey = (status: number, words: string): boolean =>
@@ -92,12 +92,12 @@ export const keyVerdict = (
   if (isWrongKey(status, words))
     return {
       outcome: "rejected",
-      message: `${host} rejects the key (${status}).${said(words)}`,
+      message: `${host} rejects the key (${status}).${quoteProvider(words)}`,
       advice: "Copy the key again from the provider's page, or make a new one there, and set it.",
     };
   return {
     outcome: "unknown",
-    message: `${host} says nothing about the key (${status}).${said(words)}`,
+    message: `${host} says nothing about the key (${status}).${quoteProvider(words)}`,
     advice:
       status === 429
         ? "The provider limits requests now. Try again in a minute, and look at the account's quota."
@@ -105,16 +105,16 @@ export const keyVerdict = (
   };
 };
 
-/** A failed call as a sentence, if the provider or the key is at fault. Null: the request may be. */
+/** A failed call as a sentence, if the provider or the key is at fault. Null if the request may be. */
 export const callRefusal = (
   { host }: Pick<ModelProvider, "host">,
   key: string,
   { status, text }: { readonly status: number; readonly text: string },
 ): string | null => {
   const words = wordsIn(text, key);
-  if (isWrongKey(status, words)) return `${host} rejects the key (${status}).${said(words)}`;
+  if (isWrongKey(status, words)) return `${host} rejects the key (${status}).${quoteProvider(words)}`;
   const isRefused = status === 402 || status === 429 || status >= 500 || /credit|billing|quota/i.test(words);
-  return isRefused ? `${host} refuses calls (${status}).${said(words)}` : null;
+  return isRefused ? `${host} refuses calls (${status}).${quoteProvider(words)}` : null;
 };
 
 /** There was no answer. */

@@ -41,26 +41,27 @@ const Named = Schema.Struct({
 type Named = typeof Named.Type;
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Named));
 
-const geminiTokens = (named: Named): Tokens => {
-  const read = named.cachedContentTokenCount ?? 0;
+const geminiTokens = (counts: Named): Tokens => {
+  const read = counts.cachedContentTokenCount ?? 0;
   return {
-    input: (named.promptTokenCount ?? 0) + (named.toolUsePromptTokenCount ?? 0) - read,
-    output: named.candidatesTokenCount ?? 0,
-    reasoning: named.thoughtsTokenCount ?? 0,
+    input: (counts.promptTokenCount ?? 0) + (counts.toolUsePromptTokenCount ?? 0) - read,
+    output: counts.candidatesTokenCount ?? 0,
+    reasoning: counts.thoughtsTokenCount ?? 0,
     cache: { read, write: 0 },
   };
 };
 
-const tokensIn = (named: Named): Tokens => {
-  if (typeof named.promptTokenCount === "number") return geminiTokens(named);
-  const cached = named.prompt_tokens_details?.cached_tokens ?? named.input_tokens_details?.cached_tokens ?? 0;
+const tokensIn = (counts: Named): Tokens => {
+  if (typeof counts.promptTokenCount === "number") return geminiTokens(counts);
+  const cached =
+    counts.prompt_tokens_details?.cached_tokens ?? counts.input_tokens_details?.cached_tokens ?? 0;
   return {
-    input: (named.prompt_tokens ?? named.input_tokens ?? 0) - cached,
-    output: named.completion_tokens ?? named.output_tokens ?? 0,
+    input: (counts.prompt_tokens ?? counts.input_tokens ?? 0) - cached,
+    output: counts.completion_tokens ?? counts.output_tokens ?? 0,
     reasoning: 0,
     cache: {
-      read: named.cache_read_input_tokens ?? cached,
-      write: named.cache_creation_input_tokens ?? 0,
+      read: counts.cache_read_input_tokens ?? cached,
+      write: counts.cache_creation_input_tokens ?? 0,
     },
   };
 };
@@ -76,8 +77,8 @@ export const isNothing = (tokens: Tokens): boolean =>
   Object.values(usageIn(tokens)).every((sum) => sum === 0);
 
 /** The fields that have a value: a later part of a stream may repeat a field as null. */
-const told = (named: Named): Named =>
-  Object.fromEntries(Object.entries(named).filter(([, value]) => value !== null));
+const withoutNulls = (counts: Named): Named =>
+  Object.fromEntries(Object.entries(counts).filter(([, value]) => value !== null));
 
 /** Reads the tokens that an answer names, piece by piece. */
 export class TokensReader {
@@ -88,13 +89,13 @@ export class TokensReader {
     const text = this.#carried + piece;
     // A stream of messages names the input at its beginning and the output at its end.
     for (const [, json] of text.matchAll(USAGE)) {
-      const decoded = decode(json);
-      if (decoded._tag === "Some") this.#named = { ...this.#named, ...told(decoded.value) };
+      const counts = decode(json);
+      if (counts._tag === "Some") this.#named = { ...this.#named, ...withoutNulls(counts.value) };
     }
     this.#carried = text.slice(-CARRIED_MAX);
   }
 
-  /** Null: the answer names none. */
+  /** Null if the answer names none. */
   get tokens(): Tokens | null {
     const tokens = tokensIn(this.#named);
     return isNothing(tokens) ? null : tokens;

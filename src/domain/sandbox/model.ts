@@ -3,7 +3,7 @@
  * session. The daemon checks again each time it starts the runtime, since keys may have changed in between.
  *
  *  M1 The first that applies: the session's own `agent_model`; the model of its agent's table in the manifest
- *     (`startOf` of ../agents/agents.ts); the first model of the first provider of the session's person, then of its project; the managed
+ *     (`agentStart` of ../agents/agents.ts); the first model of the first provider of the session's person, then of its project; the managed
  *     gateway, if the account's tier has it; the first provider of the table below whose key is among the project's secrets; the first
  *     model of the account's first provider.
  *  M2 The repository's own configuration of the runtime wins over all of these except the first two.
@@ -133,7 +133,7 @@ export const NO_MODEL =
 /** The model if the repository has no configuration of its own (M1). */
 export const chooseModel = (question: ModelQuestion): ModelChoice => {
   const { gateway, secretNames, agentModel, defaults } = question;
-  if (agentModel !== null) return named(agentModel, question);
+  if (agentModel !== null) return readModel(agentModel, question);
   const providers = usedProviders(question.providers, secretNames);
   const [narrow] = offeredModels(providers.filter(({ owner }) => owner !== "account"));
   if (narrow !== undefined) return Result.succeed(narrow);
@@ -146,8 +146,8 @@ export const chooseModel = (question: ModelQuestion): ModelChoice => {
   return own === undefined ? Result.fail(NO_MODEL) : Result.succeed(own);
 };
 
-const named = (agentModel: string, { gateway, secretNames, providers }: ModelQuestion): ModelChoice => {
-  const id = providerOf(agentModel);
+const readModel = (agentModel: string, { gateway, secretNames, providers }: ModelQuestion): ModelChoice => {
+  const id = modelProvider(agentModel);
   if (providers.some(({ name }) => name === id)) return Result.succeed(agentModel);
   if (id === GATEWAY_PROVIDER && !gateway) {
     return Result.fail(
@@ -155,7 +155,7 @@ const named = (agentModel: string, { gateway, secretNames, providers }: ModelQue
         "Choose a model of another provider.",
     );
   }
-  const provider = MODEL_PROVIDERS.find((known) => known.id === id);
+  const provider = MODEL_PROVIDERS.find((candidate) => candidate.id === id);
   return provider === undefined || provider.keys.some((key) => secretNames.includes(key))
     ? Result.succeed(agentModel)
     : Result.fail(
@@ -182,7 +182,7 @@ export type UnusedReason = "secret" | "person" | "project";
 
 /**
  * Each provider that a session may use, with why it does not. A secret of the project with a key of the same name wins over it, as does a
- * provider of the same name with a narrower owner (account-provider.ts V2). Null: it is used.
+ * provider of the same name with a narrower owner (account-provider.ts V2). Null if it is used.
  *
  * @param providers the narrowest owner's first
  */
@@ -196,8 +196,8 @@ export const providerStandings = <P extends AccountProvider>(
   return providers.map((provider) => {
     const first = providers.find(({ name }) => name === provider.name);
     const narrower = first === undefined || first.owner === provider.owner ? null : first.owner;
-    const unused = secrets.has(provider.name) ? "secret" : narrower === "account" ? null : narrower;
-    return { provider, unused };
+    const unusedKey = secrets.has(provider.name) ? "secret" : narrower === "account" ? null : narrower;
+    return { provider, unused: unusedKey };
   });
 };
 
@@ -211,9 +211,9 @@ export const usedProviders = (
   );
 
 /** The provider of `provider/model`. Empty: the name has none. */
-export const providerOf = (model: string): string => model.slice(0, Math.max(0, model.indexOf("/")));
+export const modelProvider = (model: string): string => model.slice(0, Math.max(0, model.indexOf("/")));
 /** The model's id at its provider, of `provider/model`. */
-export const modelIdOf = (model: string): string => model.slice(model.indexOf("/") + 1);
+export const modelId = (model: string): string => model.slice(model.indexOf("/") + 1);
 
 /** Files in which a repository may configure the runtime's providers, relative to the repository's root. */
 export const runtimeConfigFiles = (configDir: string): readonly string[] =>

@@ -63,7 +63,7 @@ export interface CallEstimate {
   /** For the words of a refusal. */
   readonly model: string;
   readonly tokens: number;
-  /** Billionths of a dollar. Null: the model has no known price. */
+  /** Billionths of a dollar. Null if the model has no known price. */
   readonly cost: number | null;
   /** Whether the session's person pays for it, with a provider of her own. */
   readonly isOwn: boolean;
@@ -73,7 +73,7 @@ export interface CallEstimate {
 export interface CountedCall {
   /** `provider/model`. */
   readonly model: string;
-  /** Null: the answer named none, as if it broke off before. */
+  /** Null if the answer named none, as if it broke off before. */
   readonly tokens: CountedTokens | null;
   /** Tokens that the answer did not name. */
   readonly estimated: number;
@@ -85,7 +85,7 @@ export interface CountedCall {
 export interface EndedCall {
   /** Of its reservation. */
   readonly id: string;
-  /** Null: it cost nothing. */
+  /** Null if it cost nothing. */
   readonly counted: CountedCall | null;
 }
 
@@ -98,11 +98,11 @@ export const spentBy = ({ tokens, estimated, cost }: Omit<CountedCall, "model">)
 /** A session to which limits may apply. It may not exist yet. */
 export interface LimitedSession extends SpendingSession {
   readonly accountId: string;
-  /** The session whose agent starts it. Null: a person or a trigger does. */
+  /** The session whose agent starts it. Null if a person or a trigger does. */
   readonly parentSessionId: string | null;
 }
 
-export const monthOf = (now: number): string => utcDay(now).slice(0, 7);
+export const utcMonth = (now: number): string => utcDay(now).slice(0, 7);
 
 export const triggerSubject = (projectId: string, slug: string): string => `${projectId}/${slug}`;
 
@@ -119,7 +119,7 @@ export const spendCounts = (
   const [session] = chain;
   if (session === undefined) return [];
   const { projectId, createdBy } = session;
-  const month = monthOf(now);
+  const month = utcMonth(now);
   const sessions = chain.map(({ id }) => ({ scope: "session", subject: id, period: "" }) as const);
   const person = { scope: "person", subject: createdBy, period: month } as const;
   if (isOwn) return [...sessions, person];
@@ -141,11 +141,11 @@ const dollars = (cost: number): string => {
   return amount < 0.1 && amount >= 0.000_001 ? `$${Number(amount.toPrecision(2))}` : `$${amount.toFixed(2)}`;
 };
 
-const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
+const groupDigits = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 
 /** `$5.02`, or `200,000 tokens`. */
 export const amountWords = ({ unit, amount }: LimitAmount): string =>
-  unit === "usd" ? dollars(amount) : `${grouped(amount)} tokens`;
+  unit === "usd" ? dollars(amount) : `${groupDigits(amount)} tokens`;
 
 /** How much of a limit's unit is in sums. */
 export const sumIn = ({ unit }: Pick<LimitAmount, "unit">, { cost, tokens }: SpendSums): number =>
@@ -196,7 +196,7 @@ export const limitNears = ({ unit, amount, scope, name, spent }: LimitState): st
   `${Math.floor((spent * 100) / amount)} % of the limit of ${words(unit, amount)} for ${limitFor(scope, name)} is spent: ${words(unit, spent)}.`;
 
 /** How much of a limit is spent when the conversation is told. */
-export const isNear = (spent: number, amount: number): boolean => spent * 5 >= amount * 4;
+export const isNear = (sum: number, amount: number): boolean => sum * 5 >= amount * 4;
 
 const literal = (text: string): string => text.replaceAll(".", String.raw`\.`);
 const REFUSAL = new RegExp(
@@ -209,25 +209,25 @@ const DEPTH_MAX = 4;
 /** The JSON in a text that has other words around it. Undefined: the text has no JSON. */
 const jsonIn = (text: string): unknown => parseJson(text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1));
 
-const textsOf = (value: unknown): readonly string[] => {
+const collectTexts = (value: unknown): readonly string[] => {
   if (typeof value === "string") return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(collectTexts) : [];
 };
 
 /** A name may have quotes, which stand in JSON in another way. So JSON is read, and only other texts are searched as they are. */
-const refusalIn = (said: string, depth: number): string | null => {
-  for (const text of depth < DEPTH_MAX ? textsOf(jsonIn(said)) : []) {
+const refusalIn = (value: string, depth: number): string | null => {
+  for (const text of depth < DEPTH_MAX ? collectTexts(jsonIn(value)) : []) {
     const inner = refusalIn(text, depth + 1);
     if (inner !== null) return inner;
   }
-  return REFUSAL.exec(said)?.[0] ?? null;
+  return REFUSAL.exec(value)?.[0] ?? null;
 };
 
-/** The service's refusal in what a runtime says of a failed call. Null: it has none. */
+/** The service's refusal in what a runtime says of a failed call. */
 export const spendRefusalIn = (
-  said: string,
+  text: string,
 ): { readonly code: "spend_limit" | "model_without_price"; readonly message: string } | null => {
-  const message = refusalIn(said, 0);
+  const message = refusalIn(text, 0);
   if (message === null) return null;
   return { code: message.endsWith(UNPRICED_ADVICE) ? "model_without_price" : "spend_limit", message };
 };

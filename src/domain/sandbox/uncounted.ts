@@ -11,7 +11,7 @@ import type { Runtime } from "../runtimes/runtime.ts";
 import { providerPointing } from "../agents/agent-provider.ts";
 import { usedSubscription } from "../agents/subscription.ts";
 import type { AccountProvider } from "./account-provider.ts";
-import { HOSTED_PROVIDER, MODEL_PROVIDERS, providerOf, usedProviders } from "./model.ts";
+import { HOSTED_PROVIDER, MODEL_PROVIDERS, modelProvider, usedProviders } from "./model.ts";
 
 export interface CallingSession {
   readonly agent: Pick<Agent, "runtime" | "model">;
@@ -46,7 +46,7 @@ export const keyWithheld = (name: string): string =>
   `The secret ${name} was set while this session runs, and the session does not get the new value. A limit of spend applies here, and calls with this key ` +
   `could not be counted: ${keyReason(name)}.`;
 
-const reasonOf = ({ agent, agentModel, secretNames, providers, kept, bringsModel }: CallingSession) => {
+const findReason = ({ agent, agentModel, secretNames, providers, kept, bringsModel }: CallingSession) => {
   const { runtime } = agent;
   const [key] = providerKeys(secretNames, runtime);
   if (key !== undefined) return keyReason(key);
@@ -66,14 +66,14 @@ const reasonOf = ({ agent, agentModel, secretNames, providers, kept, bringsModel
   if (runtime.models === null) return null;
   if (bringsModel)
     return "the repository's opencode.json configures a provider. Remove it there, and add the provider to the account";
-  return model !== null && providerOf(model) === HOSTED_PROVIDER
+  return model !== null && modelProvider(model) === HOSTED_PROVIDER
     ? `${model} is hosted by the makers of the runtime. Choose a model of a provider of the account`
     : null;
 };
 
-/** Why a session is refused where a limit of spend applies. Null: all of its calls are counted. */
+/** Why a session is refused where a limit of spend applies. Null if all of its calls are counted. */
 export const uncountedReason = (session: CallingSession): string | null => {
-  const reason = reasonOf(session);
+  const reason = findReason(session);
   return reason === null
     ? null
     : `A limit of spend applies to this session, but its calls of models could not be counted: ${reason}.`;

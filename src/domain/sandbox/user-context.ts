@@ -55,13 +55,13 @@ const decode = Schema.decodeUnknownResult(UserContext, { onExcessProperty: "erro
 /** The newest token's key. A daemon has one token, and making a key from it costs as much as a signature. */
 let newest: { readonly token: string; readonly key: KeyObject } | null = null;
 
-const keyOf = (token: string): KeyObject => {
+const tokenKey = (token: string): KeyObject => {
   if (newest?.token !== token) newest = { token, key: createSecretKey(token, "utf8") };
   return newest.key;
 };
 
-const signatureOf = (payload: string, token: string): string =>
-  createHmac("sha256", keyOf(token)).update(payload, "ascii").digest("base64url");
+const signPayload = (payload: string, token: string): string =>
+  createHmac("sha256", tokenKey(token)).update(payload, "ascii").digest("base64url");
 
 /**
  * The header's value for one request.
@@ -89,7 +89,7 @@ export const signUserContext = (
     exp: iat + USER_CONTEXT_LIFE_S,
   };
   const payload = Buffer.from(JSON.stringify(context)).toString("base64url");
-  return `${payload}.${signatureOf(payload, token)}`;
+  return `${payload}.${signPayload(payload, token)}`;
 };
 
 /**
@@ -115,7 +115,7 @@ export const verifyUserContext = (
 const isSignedBy = (payload: string, signature: string, token: string): boolean => {
   if (token === "") return false;
   // The comparison uses the text, so another spelling of the same 32 bytes fails (U2).
-  return timingSafeEqual(Buffer.from(signatureOf(payload, token), "ascii"), Buffer.from(signature, "ascii"));
+  return timingSafeEqual(Buffer.from(signPayload(payload, token), "ascii"), Buffer.from(signature, "ascii"));
 };
 
 /**

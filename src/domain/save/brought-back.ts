@@ -13,31 +13,31 @@ type Commits = Restorable["commits"][number];
 /** Why an entry of the index or a state file of git did not come back, while the file of the same name may have. */
 const NOT_OF_FILES: ReadonlySet<string> = new Set(["staged_elsewhere", "newer_save"]);
 
-const nameOf = ({ kind, path }: Item): string => (kind === "state" ? `.git/${path}` : path);
+const itemName = ({ kind, path }: Item): string => (kind === "state" ? `.git/${path}` : path);
 
 /**
  * @param left what did not come back, as the session names it
- * @param shown the form of a path in these names
- * @returns the saves with what did not come back. Null: a name is not one path or ref of them, so nothing is known for sure
+ * @param displayPath the form of a path in these names
+ * @returns the saves with what did not come back. Null if a name is not one path or ref of them, so nothing is known for sure
  */
 export const notBroughtBack = <S extends Restorable>(
   saves: readonly S[],
   left: readonly LeftOut[],
-  shown: (path: string) => string,
+  displayPath: (path: string) => string,
 ): readonly S[] | null => {
   const names = new Set(left.map(({ path }) => path));
   const ofFiles = new Set(left.flatMap(({ path, reason }) => (NOT_OF_FILES.has(reason) ? [] : [path])));
-  const known = new Set<string>();
+  const leftNames = new Set<string>();
   const isLeft = (name: string, among: ReadonlySet<string> = names): boolean => {
-    const text = shown(name);
-    if (names.has(text)) known.add(text);
+    const text = displayPath(name);
+    if (names.has(text)) leftNames.add(text);
     return among.has(text);
   };
   const rest = saves.map((save) => {
     const items = save.items.filter((item) => {
       const isFile = item.kind === "file";
       // A staged removal has no content that could be lost.
-      return isLeft(nameOf(item), isFile ? ofFiles : names) && (isFile || item.object !== null);
+      return isLeft(itemName(item), isFile ? ofFiles : names) && (isFile || item.object !== null);
     });
     const refs = save.commits.filter(({ repository, ref }) =>
       isLeft(repository === "" ? ref : `${repository}: ${ref}`),
@@ -45,7 +45,7 @@ export const notBroughtBack = <S extends Restorable>(
     // A pack may have commits of other refs.
     return refs.length > 0 ? { ...save, items } : { ...save, items, commits: [], heads: [] };
   });
-  const isKnown = known.size === names.size && left.every(({ count }) => count === undefined);
+  const isKnown = leftNames.size === names.size && left.every(({ count }) => count === undefined);
   return isKnown ? rest : null;
 };
 

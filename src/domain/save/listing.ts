@@ -44,7 +44,7 @@ export const ListedCommits = Schema.Struct({
   /** `HEAD` if it names no branch, `refs/heads/…`, `refs/stash/0` and on, or `state/MERGE_HEAD` and the like. */
   ref: Schema.String,
   commit: ObjectId,
-  /** Another listed ref of the same repository with the same commit, or with this one in its history. Null: none. */
+  /** Another listed ref of the same repository with the same commit, or with this one in its history. */
   within: Schema.NullOr(Schema.String),
   /** The bytes of the pack, about, as git stores its objects now. 0 if `within` another. */
   size: Schema.Finite,
@@ -79,7 +79,7 @@ export type ListedHistory = typeof ListedHistory.Type;
 
 /** Answer of `POST /platform/save/list`. */
 export const Listing = Schema.Struct({
-  /** The pushed commit from which the files differ. Null: it could not be had, and `items` has every file. */
+  /** The pushed commit from which the files differ. Null if it could not be had, and `items` has every file. */
   base: Schema.NullOr(ObjectId),
   head: ListedHead,
   /** Repositories inside the workspace have a head of their own. */

@@ -32,7 +32,7 @@ export interface SavedContent {
 }
 
 /** The content of several saves together: of a path in more than one, the version of the last. */
-export const joined = (saves: readonly SavedContent[]): SavedContent => {
+export const joinSaves = (saves: readonly SavedContent[]): SavedContent => {
   const items = new Map(saves.flatMap((save) => save.items.map((item) => [itemKey(item), item] as const)));
   const commits = new Map(saves.flatMap((save) => save.commits.map((ref) => [refKey(ref), ref] as const)));
   return { items: [...items.values()], commits: [...commits.values()] };
@@ -57,7 +57,7 @@ export class Stock {
   constructor(saves: readonly SavedContent[]) {
     for (const { items, commits } of saves) {
       for (const { object } of items) if (object !== null) this.#objects.add(object);
-      for (const stored of commits) if (stored.object !== null) this.addPack(stored, stored.object);
+      for (const commit of commits) if (commit.object !== null) this.addPack(commit, commit.object);
     }
   }
 
@@ -92,7 +92,7 @@ const bySize = (one: { readonly size: number }, other: { readonly size: number }
 const isSmall = ({ size }: ListedItem): boolean => size <= SMALL_BYTES;
 
 /** Divides items into parts, in their order. */
-const grouped = (items: readonly ListedItem[]): Part[] => {
+const groupItems = (items: readonly ListedItem[]): Part[] => {
   const parts: Part[] = [];
   let group: ListedItem[] = [];
   let [bytes, paths] = [0, 0];
@@ -126,11 +126,11 @@ export const missingParts = (listing: Pick<Listing, "items" | "commits">, stock:
     .map((commits): Part => ({ type: "commits", commits, bytes: commits.size }));
   const late = [
     ...packs.filter(({ bytes }) => bytes > SMALL_PACK_BYTES),
-    ...grouped(items.filter((item) => !isSmall(item))),
+    ...groupItems(items.filter((item) => !isSmall(item))),
   ];
   return [
     ...packs.filter(({ bytes }) => bytes <= SMALL_PACK_BYTES),
-    ...grouped(items.filter(isSmall)),
+    ...groupItems(items.filter(isSmall)),
     ...late.toSorted((one, other) => one.bytes - other.bytes),
   ];
 };
@@ -181,21 +181,21 @@ const unreadable = (
   { items, left }: Pick<Listing, "items" | "left">,
   former: SavedContent | null,
 ): { readonly kept: readonly ListedItem[]; readonly skipped: readonly LeftOut[] } => {
-  const listed = new Set(items.map(itemKey));
-  const kept = new Set<ListedItem>();
-  const skipped = left.map((one) => {
+  const listedKeys = new Set(items.map(itemKey));
+  const readableItems = new Set<ListedItem>();
+  const skippedItems = left.map((one) => {
     if (one.reason !== "unreadable" || one.count !== undefined) return one;
     const olds = (former?.items ?? []).filter(
       (item) =>
-        !listed.has(itemKey(item)) && (item.path === one.path || item.path.startsWith(`${one.path}/`)),
+        !listedKeys.has(itemKey(item)) && (item.path === one.path || item.path.startsWith(`${one.path}/`)),
     );
-    for (const old of olds) kept.add(old);
+    for (const old of olds) readableItems.add(old);
     return olds.length === 0 ? one : { ...one, reason: "unreadable_now" };
   });
-  return { kept: [...kept], skipped };
+  return { kept: [...readableItems], skipped: skippedItems };
 };
 
-/** @param former the last save of the same sandbox, or of one whose work this one has. Null: none */
+/** @param former the last save of the same sandbox, or of one whose work this one has. */
 export const compare = (
   listing: Pick<Listing, "items" | "commits" | "left">,
   {
@@ -218,27 +218,27 @@ export const compare = (
     return last ?? [];
   });
   const formerRefs = new Map(former?.commits.map((ref) => [refKey(ref), ref]));
-  const stored = new Map<string, StoredRef>();
+  const storedCommits = new Map<string, StoredRef>();
   for (const commits of listing.commits) {
     if (commits.within !== null) continue;
     const object = stock.pack(commits);
     const ref = object === undefined ? formerRefs.get(refKey(commits)) : { ...commits, object };
     if (object === undefined) pending.push({ path: refName(commits), reason: reasons.ofCommits(commits) });
-    if (ref !== undefined) stored.set(refKey(commits), ref);
+    if (ref !== undefined) storedCommits.set(refKey(commits), ref);
   }
   for (const commits of listing.commits) {
     if (commits.within === null) continue;
-    const host = stored.get(refKey({ ...commits, ref: commits.within }));
-    const named = listing.commits.find(
+    const host = storedCommits.get(refKey({ ...commits, ref: commits.within }));
+    const container = listing.commits.find(
       (one) => refKey(one) === refKey({ ...commits, ref: commits.within ?? "" }),
     );
     // The other ref's pack has this commit only if it is the listed one.
-    if (host !== undefined && host.commit === named?.commit)
-      stored.set(refKey(commits), { ...commits, object: null });
+    if (host !== undefined && host.commit === container?.commit)
+      storedCommits.set(refKey(commits), { ...commits, object: null });
     else pending.push({ path: refName(commits), reason: "not_stored_yet" });
   }
   const { kept, skipped } = unreadable(listing, former);
-  return { items: [...items, ...kept], commits: [...stored.values()], pending, skipped };
+  return { items: [...items, ...kept], commits: [...storedCommits.values()], pending, skipped };
 };
 
 /** A ref as a person reads it. */

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema";
 import { LeftOut } from "./listing.ts";
 import { leftOutText } from "./reasons.ts";
-import { counted } from "../counted.ts";
+import { quantity } from "../counted.ts";
 
 /** A save of an earlier sandbox that no sandbox has brought back whole. */
 export const EarlierSave = Schema.Struct({
@@ -24,11 +24,11 @@ export const Saved = Schema.Struct({
   }),
   at: Schema.NullOr(Schema.String).annotate({
     description:
-      "When the last part was saved, ISO 8601. Without any work: when everything was seen to be pushed. Null: never, or by an earlier version.",
+      "When the last part was saved, ISO 8601. Without any work: when everything was seen to be pushed. Null if never, or by an earlier version.",
   }),
   wip: Schema.NullOr(Schema.String).annotate({
     description:
-      "The commit that `git fetch origin refs/wip/{session id}` gives. Null: there is no saved work, or the commit is made when somebody fetches it, as while the session runs and for large saves.",
+      "The commit that `git fetch origin refs/wip/{session id}` gives. Null if there is no saved work, or if the commit is made when somebody fetches it, as while the session runs and for large saves.",
   }),
   files: Schema.Finite.annotate({ description: "How many changed, added and removed files it has." }),
   commits: Schema.Finite.annotate({ description: "How many refs with unpushed commits it has." }),
@@ -40,7 +40,7 @@ export const Saved = Schema.Struct({
     description: "What no save takes, such as ignored files: the first path of each class, and their count.",
   }),
   error: Schema.NullOr(Schema.String).annotate({ description: "Why it is not complete. Null if it is." }),
-  node: Schema.NullOr(Schema.String).annotate({ description: "The node that has it. Null: none." }),
+  node: Schema.NullOr(Schema.String).annotate({ description: "The node that has it." }),
   sandbox: Schema.optionalKey(Schema.String).annotate({
     description:
       "The id of the sandbox that made it. Absent: nothing is saved, or an earlier version made it.",
@@ -143,7 +143,7 @@ export const savesElsewhere = (
 
 /**
  * The commit of a session's saved work, for a sandbox that starts. Empty: there is saved work, and its commit is made when somebody
- * fetches it. Null: no work is saved.
+ * fetches it. Null if no work is saved.
  */
 export const commitOfSaved = (saved: Saved | null): string | null => {
   if (saved === null) return null;
@@ -151,7 +151,7 @@ export const commitOfSaved = (saved: Saved | null): string | null => {
   return wip ?? (files + commits + earlier.length > 0 ? "" : null);
 };
 
-/** The node with a session's saved work, or with one earlier save. Null: none has any, so that the next save decides. */
+/** The node with a session's saved work, or with one earlier save. Null if no node has any: the next save decides. */
 export const nodeOfSave = (saved: Saved | null, earlierId?: string): string | null => {
   if (saved === null) return null;
   const { node, earlier = [] } = saved;
@@ -183,24 +183,24 @@ export const savedWords = (saved: Saved | null): string => {
   if (saved.state !== "failed" && files + commits + lacks === 0)
     return `All of its work was pushed at ${at}. Later changes are lost.`;
   const has = [
-    ...(files === 0 ? [] : [counted(files, "changed file", "changed files")]),
-    ...(commits === 0 ? [] : [`unpushed commits of ${counted(commits, "branch", "branches")}`]),
+    ...(files === 0 ? [] : [quantity(files, "changed file", "changed files")]),
+    ...(commits === 0 ? [] : [`unpushed commits of ${quantity(commits, "branch", "branches")}`]),
   ].join(" and ");
-  const kept = has === "" ? "Nothing unpushed is saved" : `Kept from its last save at ${at}: ${has}`;
-  const rest = lacks === 0 ? "" : ` ${counted(lacks, "path was", "paths were")} not saved.`;
-  return `${kept}.${rest} Later changes are lost.`;
+  const summary = has === "" ? "Nothing unpushed is saved" : `Kept from its last save at ${at}: ${has}`;
+  const rest = lacks === 0 ? "" : ` ${quantity(lacks, "path was", "paths were")} not saved.`;
+  return `${summary}.${rest} Later changes are lost.`;
 };
 
 /** How many names a sentence has. */
 const NAMED = 20;
 
-const listed = (names: readonly string[], count = names.length): string => {
+const listNames = (names: readonly string[], count = names.length): string => {
   const more = count - Math.min(names.length, NAMED);
   return `${names.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 };
 
 const listedLeft = (left: readonly LeftOut[]): string =>
-  listed(
+  listNames(
     left.map((one) => `${one.path} (${leftOutText(one)})`),
     countLeft(left),
   );
@@ -208,12 +208,12 @@ const listedLeft = (left: readonly LeftOut[]): string =>
 /** What a sandbox brought back, as the note in the conversation says it. */
 export const restoredWords = ({ files, refs, renamed, skipped, error, notes = [] }: Restored): string =>
   [
-    `Of the saved work, ${counted(files, "file", "files")} came back.`,
-    ...(refs.length === 0 ? [] : [`Unpushed commits are on ${listed(refs)}.`]),
+    `Of the saved work, ${quantity(files, "file", "files")} came back.`,
+    ...(refs.length === 0 ? [] : [`Unpushed commits are on ${listNames(refs)}.`]),
     ...(renamed.length === 0
       ? []
       : [
-          `Something else is in the place of some files, so these have other names: ${listed(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
+          `Something else is in the place of some files, so these have other names: ${listNames(renamed.map(({ path, as }) => `${path} is ${as}`))}.`,
         ]),
     ...(skipped.length === 0 ? [] : [`Not back: ${listedLeft(skipped)}.`]),
     ...(error === null ? [] : [`Not everything could be restored: ${error}. The save stays.`]),
@@ -227,7 +227,7 @@ export const countLeft = (left: readonly LeftOut[]): number =>
 /** Reasons by which a version of a file is in no save, although the save is complete. */
 const UNREADABLE: ReadonlySet<string> = new Set(["unreadable", "unreadable_now"]);
 
-/** What saved work lacks of what its sandbox had, as sentences for the next agent. Null: nothing, as far as is known. */
+/** What saved work lacks of what its sandbox had, as sentences for the next agent. Null if nothing does, as far as is known. */
 export const lackingWords = (saved: Saved | null): string | null => {
   if (saved === null) return null;
   const { error } = saved;
@@ -250,7 +250,7 @@ export const awayWords = (at: string): string =>
   `The save of ${at} is not here, because its node does not answer. It stays, and the next restart asks for it again.`;
 
 /** What a session says if a save could not be made: what the last one has stays. */
-export const unfinished = (last: Saved | null, error: string): Saved =>
+export const unfinishedSave = (last: Saved | null, error: string): Saved =>
   last === null ? notSaved(error) : { ...last, state: last.state === "failed" ? "failed" : "partial", error };
 
 /** Whether a sandbox took everything back. */

@@ -20,18 +20,18 @@ export interface Derivation {
 /** Of one master key: 100 bytes each. The oldest leaves first. */
 const KEPT_MAX = 1_000;
 
-const kept = new WeakMap<Uint8Array, Map<string, Uint8Array>>();
+const cache = new WeakMap<Uint8Array, Map<string, Uint8Array>>();
 
 /** @returns the key. Callers share it: do not change its bytes, nor those of the master key. */
 export const derivedKey = (
   master: Uint8Array,
   { salt, purpose, bytes }: Derivation,
 ): Readonly<Uint8Array> => {
-  const keys = kept.get(master) ?? new Map<string, Uint8Array>();
-  kept.set(master, keys);
+  const keys = cache.get(master) ?? new Map<string, Uint8Array>();
+  cache.set(master, keys);
   const name = JSON.stringify([salt, purpose, bytes]);
-  const known = keys.get(name);
-  if (known !== undefined) return known;
+  const cachedKey = keys.get(name);
+  if (cachedKey !== undefined) return cachedKey;
   const key = new Uint8Array(hkdfSync("sha256", master, salt, purpose, bytes));
   for (const oldest of keys.keys()) {
     if (keys.size < KEPT_MAX) break;

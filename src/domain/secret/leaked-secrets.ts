@@ -25,20 +25,20 @@ export interface Leak {
 export interface LeakSearch {
   /** The files to which the diff adds the value of a secret, each secret once a file. */
   readonly leaks: readonly Leak[];
-  /** The file in which the diff was cut: what follows was not searched. Null: all was. */
+  /** The file in which the diff was cut: what follows was not searched. Null if all was. */
   readonly cutIn: string | null;
 }
 
 /** @param diff as `GitBackend.diff` gives it */
 export const leaksIn = (diff: string, secrets: readonly NamedSecret[]): LeakSearch => {
-  const known = secrets.map(({ name, value }) => ({ name, redactor: new Redactor([value]) }));
+  const redactors = secrets.map(({ name, value }) => ({ name, redactor: new Redactor([value]) }));
   const leaks = new Map<string, Leak>();
   let file = "";
   for (const line of diff.split("\n")) {
     const [, path] = /^\+\+\+ (?:"?b\/)?(.*?)"?\t?$/.exec(line) ?? [];
     if (path !== undefined) file = path;
     else if (line.startsWith("+"))
-      for (const { name, redactor } of known)
+      for (const { name, redactor } of redactors)
         if (redactor.redact(line) !== line) leaks.set(`${file}\0${name}`, { file, secret: name });
   }
   return { leaks: [...leaks.values()], cutIn: isCutDiff(diff) ? file : null };

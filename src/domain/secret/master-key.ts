@@ -31,7 +31,7 @@ const Kept = Schema.fromJsonString(
 );
 const decodeKept = Schema.decodeUnknownSync(Kept);
 
-const placeOf = (version: number) => ({ projectId: "", name: "former master key", version });
+const formerKeyPlace = (version: number) => ({ projectId: "", name: "former master key", version });
 
 /** @param nonce makes 12 random bytes that were never used before. */
 export const sealFormerKeys = (
@@ -42,7 +42,7 @@ export const sealFormerKeys = (
   JSON.stringify(
     former.map(({ version, bytes, retiredAt }) => {
       const secret = { value: Buffer.from(bytes).toString("hex"), nonce: nonce() };
-      const envelope = sealSecret({ current, former: [] }, placeOf(version), secret);
+      const envelope = sealSecret({ current, former: [] }, formerKeyPlace(version), secret);
       return { version, retired_at: retiredAt, sealed: Buffer.from(envelope).toString("base64") };
     }),
   );
@@ -50,8 +50,12 @@ export const sealFormerKeys = (
 /** @throws if the text was not sealed under this key. That is a defect, because the key was checked before. */
 export const openFormerKeys = (current: MasterKey, text: string): readonly FormerKey[] =>
   decodeKept(text).map(({ version, retired_at: retiredAt, sealed }) => {
-    const opened = unsealSecret({ current, former: [] }, placeOf(version), Buffer.from(sealed, "base64"));
-    if (Result.isFailure(opened))
-      throw new Error(`a previous master key cannot be decrypted: ${opened.failure}`);
-    return { version, bytes: Buffer.from(opened.success, "hex"), retiredAt };
+    const formerKey = unsealSecret(
+      { current, former: [] },
+      formerKeyPlace(version),
+      Buffer.from(sealed, "base64"),
+    );
+    if (Result.isFailure(formerKey))
+      throw new Error(`a previous master key cannot be decrypted: ${formerKey.failure}`);
+    return { version, bytes: Buffer.from(formerKey.success, "hex"), retiredAt };
   });

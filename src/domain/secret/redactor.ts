@@ -22,9 +22,9 @@ export class Redactor {
   /** Also covers the secret's forms in URLs and JSON, and each line of a secret with several lines. */
   add(secret: string): void {
     const parts = [secret, ...secret.split(/\r?\n/)].filter((part) => isMasked(Buffer.byteLength(part)));
-    const spellings = parts.flatMap((part) => spellingsOf(part));
+    const spellings = parts.flatMap((part) => spellText(part));
     this.#secrets = [...new Set([...this.#secrets, ...spellings])].toSorted((a, b) => b.length - a.length);
-    this.#firsts = new Set(this.#secrets.map((known) => known.charAt(0)));
+    this.#firsts = new Set(this.#secrets.map((text) => text.charAt(0)));
   }
 
   /** The length of the longest secret. */
@@ -92,9 +92,10 @@ export class Redactor {
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-const codeOf = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const escapeUnit = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-const spellingsOf = (text: string): string[] => [text, encodeURIComponent(text), ...jsonSpellings(text)];
+const spellText = (text: string): string[] => [text, encodeURIComponent(text), ...jsonSpellings(text)];
 
 /**
  * The text's forms inside a JSON string. Most programs escape only quotes, backslashes and control characters. Some
@@ -102,8 +103,8 @@ const spellingsOf = (text: string): string[] => [text, encodeURIComponent(text),
  */
 const jsonSpellings = (text: string): string[] => {
   const plain = inJson(text);
-  const ascii = plain.replaceAll(/[\u007f-\uffff]/g, codeOf);
-  const html = [plain, ascii].map((spelling) => spelling.replaceAll(/[<>&]/g, codeOf));
+  const ascii = plain.replaceAll(/[\u007f-\uffff]/g, escapeUnit);
+  const html = [plain, ascii].map((spelling) => spelling.replaceAll(/[<>&]/g, escapeUnit));
   const slashes = [plain, ascii].map((spelling) => spelling.replaceAll("/", "\\/"));
   const once = [...new Set([plain, ascii, ...html, ...slashes])];
   const upper = once.map((spelling) =>

@@ -201,7 +201,7 @@ export const sealSecret = (
   header.writeUInt8(FORMAT, 0);
   header.writeUInt32BE(keyring.current.version, 1);
   const cipher = createCipheriv("aes-256-gcm", projectKey(keyring.current, place.projectId), secret.nonce);
-  cipher.setAAD(authenticated(header, place));
+  cipher.setAAD(additionalData(header, place));
   const ciphertext = Buffer.concat([cipher.update(secret.value, "utf8"), cipher.final()]);
   return Buffer.concat([header, secret.nonce, cipher.getAuthTag(), ciphertext]);
 };
@@ -222,7 +222,7 @@ export const unsealSecret = (
   const decipher = createDecipheriv("aes-256-gcm", projectKey(master, place.projectId), nonce, {
     authTagLength: TAG_BYTES,
   });
-  decipher.setAAD(authenticated(header, place));
+  decipher.setAAD(additionalData(header, place));
   decipher.setAuthTag(tag);
   try {
     const value = Buffer.concat([decipher.update(envelope.subarray(OVERHEAD_BYTES)), decipher.final()]);
@@ -264,5 +264,5 @@ const derive = (master: MasterKey, purpose: string): Uint8Array => {
 };
 
 /** JSON separates the parts unambiguously, whatever they contain. */
-const authenticated = (header: Uint8Array, place: SecretPlace): Uint8Array =>
+const additionalData = (header: Uint8Array, place: SecretPlace): Uint8Array =>
   Buffer.concat([header, Buffer.from(JSON.stringify([place.projectId, place.name, place.version]))]);

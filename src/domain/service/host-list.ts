@@ -5,13 +5,13 @@
 // Only the pure part of node:net.
 import { isIP } from "node:net";
 import * as Result from "effect/Result";
-import { comparableHost, unbracketed } from "../../ground/net/address.ts";
+import { comparableHost, withoutBrackets } from "../../ground/net/address.ts";
 
 /** No host has one of these. Names that only the operator's own resolver knows may have any other character. */
 const NEVER_IN_A_NAME = /[\s/\\:;@?#%*[\]]|^\.|^$/;
 
 const isHost = (text: string): boolean => {
-  const host = unbracketed(text);
+  const host = withoutBrackets(text);
   return isIP(host) === 6 ? !host.includes("%") : !NEVER_IN_A_NAME.test(text);
 };
 
@@ -22,11 +22,11 @@ interface WrongHost {
 }
 
 /** A URL may contain a password, and the refusal is read by many. */
-const shown = (entry: string): string => (entry.includes("@") ? "(hidden)" : entry);
+const displayEntry = (entry: string): string => (entry.includes("@") ? "(hidden)" : entry);
 
 const wrongIn = (entries: readonly string[], expected: string, isRight: (entry: string) => boolean) => {
   const wrong = entries.find((entry) => !isRight(entry));
-  return wrong === undefined ? null : Result.fail<WrongHost>({ entry: shown(wrong), expected });
+  return wrong === undefined ? null : Result.fail<WrongHost>({ entry: displayEntry(wrong), expected });
 };
 
 const HOSTS =

@@ -265,12 +265,15 @@ const VALUE = /^[A-Za-z0-9][\w .:/*@+-]{0,119}$/;
 export const isLabelValue = (text: string): boolean => VALUE.test(text);
 
 /** The largest number of series of a metric, counted as lines of the text format. */
-const seriesOf = ({ labels, ...metric }: Defined & { readonly buckets?: readonly number[] }): number =>
+const seriesCount = ({ labels, ...metric }: Defined & { readonly buckets?: readonly number[] }): number =>
   labels.reduce((product, label) => product * (SEEN_MAX[label] + 1), 1) *
   (metric.buckets === undefined ? 1 : metric.buckets.length + 3);
 
 /** The largest number of series of the whole service (N2). */
-export const SERIES_MAX = Object.values<Defined>(METRICS).reduce((sum, metric) => sum + seriesOf(metric), 0);
+export const SERIES_MAX = Object.values<Defined>(METRICS).reduce(
+  (sum, metric) => sum + seriesCount(metric),
+  0,
+);
 
 /** The class of a status, such as `2xx`. */
 export const statusClass = (status: number): string => `${Math.floor(status / 100)}xx`;

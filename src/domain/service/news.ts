@@ -26,8 +26,8 @@ export type News = (typeof NEWS)[number];
 
 const isNews = (type: string): type is News => NEWS.some((kind) => kind === type);
 
-/** Null: the event is no news. The stream has one type for all statuses of a session. */
-export const newsOf = ({
+/** Null if the event is no news. The stream has one type for all statuses of a session. */
+export const readNews = ({
   type,
   data,
 }: {

@@ -35,14 +35,14 @@ interface Sent {
   readonly at: number;
 }
 
-const macOf = ({ to, method, target }: NodeRequest, { from, at }: Sent, key: Uint8Array): string =>
+const requestMac = ({ to, method, target }: NodeRequest, { from, at }: Sent, key: Uint8Array): string =>
   createHmac("sha256", key)
     .update(JSON.stringify([from, at, to, method, target]))
     .digest("base64url");
 
 /** The header's value. `at` is now, in ms since the epoch. */
-export const signNodeRequest = (request: NodeRequest, sent: Sent, keys: NodeKeys): string =>
-  `${sent.from}.${sent.at}.${macOf(request, sent, keys.credential)}`;
+export const signNodeRequest = (request: NodeRequest, stamp: Sent, keys: NodeKeys): string =>
+  `${stamp.from}.${stamp.at}.${requestMac(request, stamp, keys.credential)}`;
 
 /**
  * The node that sent a request to this node. Null if the sender is not a node.
@@ -60,7 +60,7 @@ export const verifyNodeRequest = (
     /^([A-Za-z0-9-]{1,64})\.([1-9]\d{0,14})\.([A-Za-z0-9_-]{43})$/.exec(header) ?? [];
   if (from === undefined || written === undefined || mac === undefined) return null;
   const at = Number(written);
-  const expected = macOf(request, { from, at }, keys.credential);
+  const expected = requestMac(request, { from, at }, keys.credential);
   if (!timingSafeEqual(Buffer.from(mac, "ascii"), Buffer.from(expected, "ascii"))) return null;
   return Math.abs(request.now - at) <= LIFE_MS ? from : null;
 };
@@ -74,7 +74,8 @@ export interface Envelope {
   readonly way: "question" | "answer";
 }
 
-const associated = ({ credential, way }: Envelope): Buffer => Buffer.from(`${way} ${credential}`, "ascii");
+const associatedData = ({ credential, way }: Envelope): Buffer =>
+  Buffer.from(`${way} ${credential}`, "ascii");
 
 /** @param iv 12 random bytes, never the same twice. */
 export const sealNodeMessage = (
@@ -82,27 +83,21 @@ export const sealNodeMessage = (
   { envelope, iv }: { readonly envelope: Envelope; readonly iv: Uint8Array },
   { seal }: NodeKeys,
 ): Buffer => {
-  const cipher = createCipheriv("aes-256-gcm", seal, iv).setAAD(associated(envelope));
+  const cipher = createCipheriv("aes-256-gcm", seal, iv).setAAD(associatedData(envelope));
   const body = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
   return Buffer.concat([iv, body, cipher.getAuthTag()]);
 };
 
 /** The opened message. Null if it was sealed for another context, or was changed. */
-export const openNodeMessage = (
-  sealed: Uint8Array,
-  envelope: Envelope,
-  { seal }: NodeKeys,
-): string | null => {
-  if (sealed.length < IV_BYTES + TAG_BYTES) return null;
-  const end = sealed.length - TAG_BYTES;
-  const decipher = createDecipheriv("aes-256-gcm", seal, sealed.subarray(0, IV_BYTES), {
+export const openNodeMessage = (bytes: Uint8Array, envelope: Envelope, { seal }: NodeKeys): string | null => {
+  if (bytes.length < IV_BYTES + TAG_BYTES) return null;
+  const end = bytes.length - TAG_BYTES;
+  const decipher = createDecipheriv("aes-256-gcm", seal, bytes.subarray(0, IV_BYTES), {
     authTagLength: TAG_BYTES,
   });
-  decipher.setAAD(associated(envelope)).setAuthTag(sealed.subarray(end));
+  decipher.setAAD(associatedData(envelope)).setAuthTag(bytes.subarray(end));
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, end)), decipher.final()]).toString(
-      "utf8",
-    );
+    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, end)), decipher.final()]).toString("utf8");
   } catch {
     return null;
   }

@@ -13,14 +13,14 @@ export const parseOtlpHeaders = (text: string): Result.Result<Readonly<Record<st
   for (const pair of text.split(",")) {
     const at = pair.indexOf("=");
     const [name, escaped] = [pair.slice(0, Math.max(0, at)).trim(), pair.slice(at + 1).trim()];
-    const value = unescaped(escaped);
+    const value = decodePercent(escaped);
     if (!NAME.test(name) || value === null || !VALUE.test(value)) return Result.fail(EXPECTED);
     headers[name.toLowerCase()] = value;
   }
   return Result.succeed(headers);
 };
 
-const unescaped = (text: string): string | null => {
+const decodePercent = (text: string): string | null => {
   try {
     return decodeURIComponent(text);
   } catch {

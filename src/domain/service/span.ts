@@ -31,11 +31,11 @@ export const ROOT = "session.start";
 
 export interface SpanReport {
   readonly name: SpanName;
-  /** The session whose trace it belongs to. Null: the span is a trace of its own. */
+  /** The session whose trace it belongs to. If null, the span is a trace of its own. */
   readonly sessionId: string | null;
   /** Unique in its trace. Other spans name it as their parent. */
   readonly key: string;
-  /** The key of its parent in the same trace. Null: it is the root. */
+  /** The key of its parent in the same trace. Null if it is the root. */
   readonly parent: string | null;
   /** ms since the epoch. */
   readonly from: number;
@@ -50,11 +50,11 @@ const digest = (text: string, characters: number): string =>
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** 32 hexadecimal digits: a session's id without its dashes. */
-export const traceIdOf = ({ sessionId, key }: Pick<SpanReport, "sessionId" | "key">): string =>
+export const spanTraceId = ({ sessionId, key }: Pick<SpanReport, "sessionId" | "key">): string =>
   sessionId !== null && UUID.test(sessionId) ? sessionId.replaceAll("-", "") : digest(sessionId ?? key, 32);
 
 /** 16 hexadecimal digits. */
-export const spanIdOf = (sessionId: string | null, key: string): string =>
+export const deriveSpanId = (sessionId: string | null, key: string): string =>
   digest(`${sessionId ?? ""}/${key}`, 16);
 
 /** The attributes as they are sent (N1). */

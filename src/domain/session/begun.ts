@@ -12,7 +12,7 @@ export interface BegunFrom {
   readonly turn_id?: string;
   /** As the session was called then. */
   readonly title: string;
-  /** When the work was saved. Null: not known. */
+  /** When the work was saved. Null if not known. */
   readonly at: string | null;
 }
 
@@ -20,11 +20,11 @@ type Metadata = Readonly<Record<string, unknown>>;
 
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Null: it began with a branch, or an earlier version let a program write the field. */
+/** Null if it began with a branch, or an earlier version let a program write the field. */
 export const begunFrom = ({ metadata }: { readonly metadata: Metadata }): BegunFrom | null => {
-  const begun = metadata[FIELD];
-  if (typeof begun !== "object" || begun === null) return null;
-  const { session_id, turn_id, title, at } = begun as Metadata;
+  const recorded = metadata[FIELD];
+  if (typeof recorded !== "object" || recorded === null) return null;
+  const { session_id, turn_id, title, at } = recorded as Metadata;
   if (typeof session_id !== "string" || !ID.test(session_id) || typeof title !== "string") return null;
   return {
     session_id,
@@ -34,10 +34,10 @@ export const begunFrom = ({ metadata }: { readonly metadata: Metadata }): BegunF
   };
 };
 
-/** A caller's metadata and what the service says in them. @param begun null: the session began with a branch */
-export const withBegunFrom = (metadata: Metadata, begun: BegunFrom | null): Metadata =>
-  begun === null ? metadata : { ...metadata, [FIELD]: begun };
+/** A caller's metadata and what the service says in them. @param origin null: the session began with a branch */
+export const withBegunFrom = (metadata: Metadata, origin: BegunFrom | null): Metadata =>
+  origin === null ? metadata : { ...metadata, [FIELD]: origin };
 
 /** Whether a caller's metadata say of the beginning what the service says, or nothing that anybody reads. */
-export const keepsBegunFrom = (metadata: Metadata, begun: BegunFrom | null): boolean =>
-  !(FIELD in metadata) || JSON.stringify(begunFrom({ metadata })) === JSON.stringify(begun);
+export const keepsBegunFrom = (metadata: Metadata, origin: BegunFrom | null): boolean =>
+  !(FIELD in metadata) || JSON.stringify(begunFrom({ metadata })) === JSON.stringify(origin);

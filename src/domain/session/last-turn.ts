@@ -21,7 +21,7 @@ export type LastTurn = typeof LastTurn.Type;
 /** A turn as the conversation counts it: also one that the runtime never began. */
 export const ConversationTurn = Schema.Struct({
   number: Schema.Finite,
-  /** The message or prompt that began it. Null: the runtime began it on its own. */
+  /** The message or prompt that began it. Null if the runtime began it on its own. */
   message_id: Schema.NullOr(Schema.String),
 });
 export type ConversationTurn = typeof ConversationTurn.Type;

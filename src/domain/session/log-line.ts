@@ -9,7 +9,7 @@
  *     signs.
  */
 import { parseRecord } from "../../ground/record.ts";
-import { counted } from "../counted.ts";
+import { quantity } from "../counted.ts";
 
 /** A line's place in the log of one sandbox. */
 export interface LinePlace {
@@ -57,9 +57,9 @@ export const readLog = (text: string): readonly LogLine[] => {
   const lines: LogLine[] = [];
   let place = BEGINNING;
   let at: string | null = null;
-  for (const written of text.split("\n")) {
-    if (written === "") continue;
-    const entry = entryOf(written);
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    const entry = parseEntry(line);
     if (entry !== null && entry.seq !== null) {
       if (entry.seq <= place.seq) continue;
       place = { seq: entry.seq, sub: 0 };
@@ -67,14 +67,14 @@ export const readLog = (text: string): readonly LogLine[] => {
       place = { seq: place.seq, sub: place.sub + 1 };
     }
     at = entry?.at ?? at;
-    lines.push({ ...place, at, source: entry?.source ?? "sandbox", line: entry?.line ?? harmless(written) });
+    lines.push({ ...place, at, source: entry?.source ?? "sandbox", line: entry?.line ?? harmless(line) });
   }
   return lines;
 };
 
 /** One line as the daemon writes it. Null for anything else. */
-export const readLine = (written: string): LogLine | null => {
-  const entry = entryOf(written);
+export const readLine = (line: string): LogLine | null => {
+  const entry = parseEntry(line);
   if (entry === null || entry.seq === null) return null;
   return { seq: entry.seq, sub: 0, at: entry.at, source: entry.source, line: entry.line };
 };
@@ -90,13 +90,13 @@ export const writeGap = (place: LinePlace, { at, seq, sub }: LogLine): string =>
     sub,
     at,
     source: "sandbox",
-    line: `[${counted(missing, "line is", "lines are")} missing here]`,
+    line: `[${quantity(missing, "line is", "lines are")} missing here]`,
   });
 };
 
-const entryOf = (written: string): Entry | null => {
-  if (!written.startsWith("{")) return null;
-  const entry = parseRecord(written);
+const parseEntry = (text: string): Entry | null => {
+  if (!text.startsWith("{")) return null;
+  const entry = parseRecord(text);
   if (entry === null) return null;
   const { seq, at, event, source, line, ...fields } = entry;
   if (typeof at !== "string" || !INSTANT.test(at) || typeof event !== "string") return null;

@@ -4,7 +4,7 @@
  */
 
 interface ModelWords {
-  /** Why the turn goes on with another agent. Null: it does not. */
+  /** Why the turn goes on with another agent. Null if it does not. */
   readonly reason: string | null;
   /** What the provider did, after its name. */
   readonly did: string;
@@ -84,8 +84,8 @@ const FORMER: Readonly<Record<string, ModelWords>> = {
 
 const ALL: Readonly<Record<string, ModelWords>> = { ...FORMER, ...MODEL_ERRORS };
 
-/** The words of a failed turn's code. Null: its cause is not the provider of its model. */
-export const modelErrorOf = (code: string): ModelWords | null =>
+/** The words of a failed turn's code. Null if its cause is not the provider of its model. */
+export const modelErrorWords = (code: string): ModelWords | null =>
   Object.hasOwn(ALL, code) ? (ALL[code] ?? null) : null;
 
 const SECOND_MS = 1000;
@@ -101,7 +101,7 @@ const WAIT_MAX_MS = 31 * DAY_MS;
  *
  * @param header the provider's `Retry-After`: seconds, or a date as HTTP writes it
  * @param nowMs when it came, ms since the epoch
- * @returns `in 20 s`, `after 14:05 UTC` or `after 2026-12-01 14:05 UTC`. Null: it says nothing useful
+ * @returns `in 20 s`, `after 14:05 UTC` or `after 2026-12-01 14:05 UTC`. Null if it says nothing useful
  */
 export const retryTime = (header: string, nowMs: number): string | null => {
   const text = header.trim();

@@ -63,7 +63,7 @@ export const previewOrigin = (address: PreviewAddress, place: PreviewPlace): str
 
 /**
  * What a Host header names. A preview: its one exact form, in any letter case. `stranger`: another name below the
- * previews' domain. Null: another host of the service.
+ * previews' domain. Null means another host of the service.
  */
 export const previewNamed = (address: PreviewAddress, host: string): PreviewPlace | "stranger" | null => {
   const lower = host.toLowerCase();
@@ -94,7 +94,7 @@ const isOurs = (name: string): boolean => {
   return lower === COOKIE || lower === `${HOST_PREFIX}${COOKIE}`.toLowerCase();
 };
 
-const nameOf = (pair: string): string => (pair.split("=")[0] ?? "").trim();
+const cookieName = (pair: string): string => (pair.split("=")[0] ?? "").trim();
 
 /** A secret of 256 bits in base64url. Links and cookies carry one. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
@@ -109,7 +109,7 @@ export const previewCookies = (address: PreviewAddress, header: string): readonl
   const name = previewCookieName(address);
   return header
     .split(";")
-    .filter((pair) => nameOf(pair) === name)
+    .filter((pair) => cookieName(pair) === name)
     .map((pair) => pair.slice(pair.indexOf("=") + 1).trim())
     .filter((value) => SECRET.test(value))
     .slice(0, CANDIDATES_MAX);
@@ -118,7 +118,7 @@ export const previewCookies = (address: PreviewAddress, header: string): readonl
 /** A Cookie header for the app, without our cookies. Null if nothing is left. */
 export const withoutPreviewCookie = (header: string): string | null => {
   const all = header.split(";");
-  const left = all.filter((pair) => !isOurs(nameOf(pair)));
+  const left = all.filter((pair) => !isOurs(cookieName(pair)));
   if (left.length === all.length) return header;
   const text = left.join(";").trim();
   return text === "" ? null : text;
@@ -126,7 +126,7 @@ export const withoutPreviewCookie = (header: string): string | null => {
 
 /** Whether the app's Set-Cookie header would set our cookie. Also true for a nameless cookie whose text is our name. */
 export const setsPreviewCookie = (header: string): boolean =>
-  isOurs(nameOf((header.split(";")[0] ?? "").replace(/^[\s=]+/, "")));
+  isOurs(cookieName((header.split(";")[0] ?? "").replace(/^[\s=]+/, "")));
 
 /** The query parameter on the preview's `/` that carries a link's secret. */
 const PARAMETER = "platform_preview";

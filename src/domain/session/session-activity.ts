@@ -60,7 +60,7 @@ export interface ActivityFacts {
   } | null;
   readonly unsaved: { readonly since: number } | null;
   readonly stopReason: StopReason | null;
-  /** The request for which the agent waited when the service stopped the session. Null: none. */
+  /** The request for which the agent waited when the service stopped the session. */
   readonly asked: TurnRequest | null;
   /** Whether a restart waits for the end of a stop, or for a place after it (machines/session.ts S7). */
   readonly restarts: boolean;
@@ -77,7 +77,7 @@ export interface ActivityFacts {
 /** Something that waits for a person. */
 export interface Wait {
   readonly kind: TurnRequest["kind"] | "approval" | "work_unsaved";
-  /** Of the conversation's request, or of the approval. Null: no answer is taken any more, as of a request whose session sleeps. */
+  /** Of the conversation's request, or of the approval. Null if no answer is taken any more, as of a request whose session sleeps. */
   readonly id: string | null;
   readonly text: string;
 }

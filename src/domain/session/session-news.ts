@@ -33,7 +33,7 @@ export const newsAt = ({ lastTurn, failure, conversation, oldestApproval }: Fact
     oldestApproval?.at ?? 0,
   );
 
-/** @param seenAt until when the person has seen it. Null: it is not known who asks */
+/** @param seenAt until when the person has seen it. Null if it is not known who asks */
 export const isUnread = (facts: Facts, seenAt: number | null): boolean =>
   seenAt !== null && newsAt(facts) > seenAt;
 

@@ -11,7 +11,7 @@ const DIGITS = 8;
 export const sshHost = (projectId: string, sessionId: string): string =>
   `${sessionId.slice(-DIGITS)}.${projectId.slice(-DIGITS)}.${SUFFIX}`;
 
-/** What stands for the session and the project in a host's name. Null: the name has another form. */
+/** What stands for the session and the project in a host's name. Null if the name has another form. */
 export const namedByHost = (host: string): { readonly session: string; readonly project: string } | null => {
   const [session = "", project = "", suffix, more] = host.split(".");
   if (session === "" || project === "" || suffix !== SUFFIX || more !== undefined) return null;

@@ -31,11 +31,11 @@ export interface TerminalSize {
 export interface TerminalWish {
   /** The client chooses it (a UUID), so that it can come back even if it never got an answer. */
   readonly id: string;
-  /** Null: the command gets pipes, and no terminal. */
+  /** If null, the command gets pipes, and no terminal. */
   readonly size: TerminalSize | null;
   /** The program and its arguments. Empty: a shell. */
   readonly command: readonly string[];
-  /** The client comes back, and has this many bytes of the output. Null: it wants a new terminal. */
+  /** The client comes back, and has this many bytes of the output. Null if it wants a new terminal. */
   readonly after: number | null;
 }
 
@@ -47,13 +47,13 @@ export interface TerminalFault {
 
 const NUMBER = /^\d{1,15}$/;
 
-/** A size that a terminal can have. Null: it is not one. */
+/** A size that a terminal can have. Null if it is not one. */
 export const terminalSize = (rows: number, cols: number): TerminalSize | null =>
   [rows, cols].every((value) => Number.isInteger(value) && value >= 1 && value <= SIZE_MAX)
     ? { rows, cols }
     : null;
 
-const numberOf = (text: string | null): number =>
+const parseNumber = (text: string | null): number =>
   text !== null && NUMBER.test(text) ? Number(text) : Number.NaN;
 
 /** Reads the query of a request for a terminal: `id`, `rows` and `cols`, `command` (once for each argument), `after`. */
@@ -61,7 +61,7 @@ export const terminalWish = (query: URLSearchParams): TerminalWish | TerminalFau
   const id = parseUuid(query.get("id") ?? "");
   if (id === null) return { path: "id", message: "must be a lower-case UUID" };
   const after = query.get("after");
-  if (after !== null && Number.isNaN(numberOf(after)))
+  if (after !== null && Number.isNaN(parseNumber(after)))
     return { path: "after", message: "must be a number of bytes" };
   const command = query.getAll("command");
   if (command.length > ARGUMENTS_MAX)
@@ -69,7 +69,7 @@ export const terminalWish = (query: URLSearchParams): TerminalWish | TerminalFau
   if (command.some((argument) => argument.includes("\0")) || command[0] === "")
     return { path: "command", message: "must be a program and its arguments, without NUL" };
   const hasSize = query.has("rows") || query.has("cols");
-  const size = terminalSize(numberOf(query.get("rows")), numberOf(query.get("cols")));
+  const size = terminalSize(parseNumber(query.get("rows")), parseNumber(query.get("cols")));
   if (hasSize && size === null)
     return { path: "rows", message: `must come with cols, both numbers from 1 to ${SIZE_MAX}` };
   return { id, size, command, after: after === null ? null : Number(after) };

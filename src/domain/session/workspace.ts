@@ -75,7 +75,7 @@ export type WorkspaceDirectory = typeof WorkspaceDirectory.Type;
 export const WorkspaceFile = Schema.Struct({
   kind: Schema.Literal("file"),
   size: Count.annotate({ description: "In bytes." }),
-  text: Schema.NullOr(Schema.String).annotate({ description: "Null: the file is not UTF-8 text." }),
+  text: Schema.NullOr(Schema.String).annotate({ description: "Null if the file is not UTF-8 text." }),
   truncated: Schema.Boolean.annotate({
     description: "Whether the file is longer than the text, which has at most 1 MiB.",
   }),

@@ -46,21 +46,21 @@ const MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
 const WEEKDAY = "sun|mon|tue|wed|thu|fri|sat";
 
 /** The syntax of a field (api.md 4 "Cron"), given the syntax of a value. */
-const formOf = (atom: string): RegExp => {
+const fieldPattern = (atom: string): RegExp => {
   const item = String.raw`(?:\*|(?:${atom})(?:-(?:${atom}))?)(?:/[0-9]{1,4})?`;
   return new RegExp(`^${item}(?:,${item})*$`, "i");
 };
 
-const plain = { form: formOf(NUMBER), names: [] };
-const named = (names: string) => ({ form: formOf(`${NUMBER}|${names}`), names: names.split("|") });
+const plain = { form: fieldPattern(NUMBER), names: [] };
+const namedField = (names: string) => ({ form: fieldPattern(`${NUMBER}|${names}`), names: names.split("|") });
 
 const FIELDS: readonly Field[] = [
   { name: "second", low: 0, high: 59, ...plain },
   { name: "minute", low: 0, high: 59, ...plain },
   { name: "hour", low: 0, high: 23, ...plain },
   { name: "day", low: 1, high: 31, ...plain },
-  { name: "month", low: 1, high: 12, ...named(MONTH) },
-  { name: "weekday", low: 0, high: 7, ...named(WEEKDAY) },
+  { name: "month", low: 1, high: 12, ...namedField(MONTH) },
+  { name: "weekday", low: 0, high: 7, ...namedField(WEEKDAY) },
 ];
 
 /** The longest expression. All values of all fields written out need half of that. */
@@ -107,10 +107,10 @@ export const parseCron = (expression: string): Result.Result<CronSchedule, strin
 /** The values of each field, or the fault of the first bad field. */
 const readFields = (texts: readonly string[]): Result.Result<readonly (readonly number[])[], string> => {
   const readings = FIELDS.map((field, index) => readField(field, texts[index] ?? ""));
-  const malformed = readings.indexOf(null);
-  if (malformed !== -1) {
+  const malformedIndex = readings.indexOf(null);
+  if (malformedIndex !== -1) {
     const why = "use *, numbers, names, ranges, lists and steps, for example 0, */15, 1-5 or MON,THU";
-    return Result.fail(badField(malformed, texts, why));
+    return Result.fail(badField(malformedIndex, texts, why));
   }
   const values: (readonly number[])[] = [];
   for (const [index, reading] of readings.entries()) {
@@ -137,21 +137,21 @@ const keptReadings = new Map(FIELDS.map((field) => [field, new Map<string, Readi
  * the slowest part of loading a trigger, and a million triggers have few different fields, so readings are kept.
  */
 const readField = (field: Field, text: string): Reading | null => {
-  const kept = keptReadings.get(field);
-  const former = kept?.get(text);
+  const readings = keptReadings.get(field);
+  const former = readings?.get(text);
   if (former !== undefined) return former;
   if (!field.form.test(text)) return null;
   const reading = readList(field, text);
   if (Result.isSuccess(reading) && text.length <= KEPT_LENGTH) {
-    if (kept?.size === READINGS_KEPT) kept.clear();
-    kept?.set(text, reading);
+    if (readings?.size === READINGS_KEPT) readings.clear();
+    readings?.set(text, reading);
   }
   return reading;
 };
 
 /** The union of a list's items. The text already has a field's syntax. */
 const readList = ({ low, high, names }: Field, text: string): Result.Result<readonly number[], string> => {
-  const numberOf = (atom: string): number => {
+  const parseAtom = (atom: string): number => {
     const name = names.indexOf(atom.toLowerCase());
     return name === -1 ? Number(atom) : low + name;
   };
@@ -159,7 +159,7 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
   for (const item of text.split(",")) {
     const [span = "", step] = item.split("/");
     const [from = low, end = step === undefined ? from : high] =
-      span === "*" ? [low, high] : span.split("-").map(numberOf);
+      span === "*" ? [low, high] : span.split("-").map(parseAtom);
     // A week that is written from Monday on ends with its Sunday: MON-SUN is 1-7, and SUN-MON stays 0-1.
     const to = end < from && /-sun$/i.test(span) ? high : end;
     if (from > to && from <= high && to >= low)
@@ -295,27 +295,27 @@ const nextTime = (schedule: CronSchedule, from: number): number | null => {
   if (schedule.hours.includes(hour)) {
     if (schedule.minutes.includes(minute)) {
       const laterSecond = schedule.seconds.find((value) => value >= second);
-      if (laterSecond !== undefined) return timeOf(hour, minute, laterSecond);
+      if (laterSecond !== undefined) return secondOfDay(hour, minute, laterSecond);
     }
     const laterMinute = schedule.minutes.find((value) => value > minute);
-    if (laterMinute !== undefined) return timeOf(hour, laterMinute, firstSecond);
+    if (laterMinute !== undefined) return secondOfDay(hour, laterMinute, firstSecond);
   }
   const laterHour = schedule.hours.find((value) => value > hour);
-  return laterHour === undefined ? null : timeOf(laterHour, firstMinute, firstSecond);
+  return laterHour === undefined ? null : secondOfDay(laterHour, firstMinute, firstSecond);
 };
 
-const timeOf = (hour: number, minute: number, second: number): number =>
+const secondOfDay = (hour: number, minute: number, second: number): number =>
   hour * HOUR_MS + minute * 60_000 + second * SECOND_MS;
 
 /** `day` counts days since 1970-01-01, a Thursday. */
-const weekdayOf = (day: number): number => (((day + 4) % 7) + 7) % 7;
+const weekday = (day: number): number => (((day + 4) % 7) + 7) % 7;
 
 /** K1. */
 const matchesDay = (schedule: CronSchedule, day: number): boolean => {
   const date = new Date(day * DAY_MS);
   if (!schedule.months.includes(date.getUTCMonth() + 1)) return false;
   const byDay = schedule.days.includes(date.getUTCDate());
-  const byWeekday = schedule.weekdays.includes(weekdayOf(day));
+  const byWeekday = schedule.weekdays.includes(weekday(day));
   return schedule.eitherDay ? byDay || byWeekday : byDay && byWeekday;
 };
 

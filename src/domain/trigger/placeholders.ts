@@ -43,7 +43,7 @@ const readPlaceholder = (text: string, open: number): Placeholder | null => {
   return { token: text.slice(start, end), start: open, end: close + 2 };
 };
 
-/** The first placeholder from `from` on. Null: no placeholder follows. */
+/** The first placeholder from `from` on. Null if no placeholder follows. */
 export const nextPlaceholder = (template: string, from: number): Placeholder | null => {
   let open = template.indexOf("{{", from);
   while (open !== -1) {
@@ -56,7 +56,7 @@ export const nextPlaceholder = (template: string, from: number): Placeholder | n
 };
 
 /** What a template reads, each once, e.g. `body.issue.title`. */
-export const tokensOf = (template: string): readonly string[] => {
+export const templateTokens = (template: string): readonly string[] => {
   const tokens = new Set<string>();
   let placeholder = nextPlaceholder(template, 0);
   while (placeholder !== null) {
@@ -68,6 +68,6 @@ export const tokensOf = (template: string): readonly string[] => {
 
 /** Whether a template reads the variable, a part of it, or a whole that has it. */
 export const usesVariable = (template: string, path: string): boolean =>
-  tokensOf(template).some(
+  templateTokens(template).some(
     (token) => token === path || token.startsWith(`${path}.`) || path.startsWith(`${token}.`),
   );

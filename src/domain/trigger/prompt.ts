@@ -39,15 +39,15 @@ export const renderPrompt = (
   variables: JsonObject,
 ): Result.Result<string, PromptTooLarge> => {
   const output = new CappedText(PROMPT_LIMIT_BYTES);
-  let copied = 0;
+  let copiedEnd = 0;
   let placeholder = nextPlaceholder(template, 0);
   while (placeholder !== null && output.fits) {
-    output.append(template.slice(copied, placeholder.start));
+    output.append(template.slice(copiedEnd, placeholder.start));
     output.append(renderValue(valueAt(variables, placeholder.token)));
-    copied = placeholder.end;
-    placeholder = nextPlaceholder(template, copied);
+    copiedEnd = placeholder.end;
+    placeholder = nextPlaceholder(template, copiedEnd);
   }
-  output.append(template.slice(copied));
+  output.append(template.slice(copiedEnd));
   return output.fits
     ? Result.succeed(output.text)
     : Result.fail(new PromptTooLarge({ limit_bytes: PROMPT_LIMIT_BYTES }));

@@ -62,8 +62,8 @@ export const verifySignature = (
 ): Result.Result<void, SignatureRefusal> => {
   const value = headers.platform ?? headers.hub;
   if (value === undefined) return Result.fail("missing");
-  const given = parseSignature(value);
-  if (given === null) return Result.fail("malformed");
+  const signature = parseSignature(value);
+  if (signature === null) return Result.fail("malformed");
   const expected = createHmac("sha256", key).update(body).digest();
-  return timingSafeEqual(expected, given) ? Result.succeed(undefined) : Result.fail("mismatched");
+  return timingSafeEqual(expected, signature) ? Result.succeed(undefined) : Result.fail("mismatched");
 };

@@ -14,7 +14,7 @@ export interface TriggerTemplate {
 }
 
 /** The secret of a webhook's senders, until a person chooses another one. One of its own: a new value ends the old one. */
-export const secretNameOf = (slug: string): string =>
+export const webhookSecretName = (slug: string): string =>
   `WEBHOOK_SECRET_${slug.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_")}`;
 
 const TRIAGE_ISSUE: TriggerTemplate = {
@@ -26,7 +26,7 @@ const TRIAGE_ISSUE: TriggerTemplate = {
     slug: "triage-issue",
     name: "Triage an issue",
     title: "Triage #{{ body.issue.number }} {{ body.issue.title }}",
-    secret_env: secretNameOf("triage-issue"),
+    secret_env: webhookSecretName("triage-issue"),
     events: ["issues.opened"],
     prompt: `A new issue was opened: #{{ body.issue.number }} "{{ body.issue.title }}" by {{ body.issue.user.login }}.
 {{ body.issue.html_url }}
@@ -54,7 +54,7 @@ const REVIEW_PULL_REQUEST: TriggerTemplate = {
     slug: "review-pull-request",
     name: "Review a pull request",
     title: "Review #{{ body.pull_request.number }} {{ body.pull_request.title }}",
-    secret_env: secretNameOf("review-pull-request"),
+    secret_env: webhookSecretName("review-pull-request"),
     events: ["pull_request.opened", "pull_request.reopened", "pull_request.ready_for_review"],
     prompt: `Review pull request #{{ body.pull_request.number }} "{{ body.pull_request.title }}" by {{ body.pull_request.user.login }}.
 {{ body.pull_request.html_url }}
@@ -75,7 +75,7 @@ const fixFailedCheck = (defaultBranch: string): TriggerTemplate => ({
     slug: "fix-failed-check",
     name: "Fix a failed check",
     title: "Fix {{ body.workflow_run.name }} of {{ body.workflow_run.head_sha }}",
-    secret_env: secretNameOf("fix-failed-check"),
+    secret_env: webhookSecretName("fix-failed-check"),
     events: ["workflow_run.completed"],
     if: {
       "body.workflow_run.conclusion": "failure",

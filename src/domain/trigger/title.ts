@@ -16,17 +16,17 @@ const oneLine = (text: string): string =>
   cutText(text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim(), TITLE_MAX).trim();
 
 /** The day of an instant in the zone. */
-const dayOf = (at: string, zone: string): string => {
+const localDay = (at: string, zone: string): string => {
   const atMs = Date.parse(at);
   return new Date(atMs + segmentAt(zone, atMs).offsetMs).toISOString().slice(0, 10);
 };
 
 /** @param variables of the fire, as its prompt has them */
 export const fireTitle = (trigger: TriggerDefinition, variables: JsonObject): string => {
-  const rendered = oneLine(Result.getOrElse(renderPrompt(trigger.title ?? "", variables), () => ""));
-  if (rendered !== "") return rendered;
+  const title = oneLine(Result.getOrElse(renderPrompt(trigger.title ?? "", variables), () => ""));
+  if (title !== "") return title;
   const at = valueAt(variables, "cron.fired_at");
   return trigger.type === "cron" && typeof at === "string"
-    ? `${trigger.name}, ${dayOf(at, trigger.timezone)}`
+    ? `${trigger.name}, ${localDay(at, trigger.timezone)}`
     : trigger.name;
 };

@@ -138,12 +138,12 @@ class EntryReader {
     return fallback;
   }
 
-  refuseOthers(allowed: readonly string[], type: string): void {
-    const others = Object.keys(this.entry).filter((field) => !allowed.includes(field));
+  refuseOthers(names: readonly string[], type: string): void {
+    const others = Object.keys(this.entry).filter((field) => !names.includes(field));
     for (const field of others.slice(0, OTHERS_NAMED)) {
       this.refuse(
         field,
-        `Unknown field ${quote(field)}. A ${type} trigger has the fields ${allowed.join(", ")}.`,
+        `Unknown field ${quote(field)}. A ${type} trigger has the fields ${names.join(", ")}.`,
       );
     }
   }

@@ -74,7 +74,7 @@ export const textAt = (body: JsonValue, paths: readonly string[]): string | null
 };
 
 /** GitHub's event for a created or deleted branch has the bare name, with the kind of ref beside it. */
-const branchOf = (body: JsonValue): string | null => {
+const eventBranch = (body: JsonValue): string | null => {
   const target = textAt(body, TARGET_PATHS);
   if (target !== null) return target;
   const ref = textAt(body, ["ref"]);
@@ -103,7 +103,7 @@ export const refChanges = (body: JsonValue): readonly JsonValue[] | null => {
 const pushedBranches = (body: JsonValue): readonly (string | null)[] => {
   const changes = refChanges(body);
   if (changes !== null) return changes.map(changedBranch);
-  return textAt(body, TARGET_PATHS) === null ? [branchOf(body)] : [];
+  return textAt(body, TARGET_PATHS) === null ? [eventBranch(body)] : [];
 };
 
 /** The branches of a push, or of what follows one. Null for a ref that is no branch. */
@@ -141,7 +141,7 @@ export const eventName = (headers: EventHeaders): string | null => {
 export const webhookEvent = (headers: EventHeaders, body: JsonValue): WebhookEvent => ({
   name: eventName(headers),
   action: textAt(body, ACTION_PATHS),
-  branch: branchOf(body),
+  branch: eventBranch(body),
 });
 
 /** GitHub's check whether the address answers. It starts nothing, whatever the filter says. */

@@ -22,9 +22,9 @@ type FilterValue = typeof FilterValue.Type;
 const Conditions = Schema.Array(Schema.Struct({ path: Schema.String, equals: FilterValue }));
 
 export const WebhookFilter = Schema.Struct({
-  /** `name` or `name.action`. Null: any event. */
+  /** `name` or `name.action`. Null means any event. */
   events: Schema.NullOr(Schema.Array(Schema.String)),
-  /** Names and globs. Null: any branch, or none. */
+  /** Names and globs. Null means any branch, or none. */
   branches: Schema.NullOr(Schema.Array(Schema.String)),
   /** Values that paths, written as in a template, must lead to. */
   conditions: Conditions,
@@ -115,24 +115,24 @@ const matchesBranch = (branches: readonly string[], { branch }: WebhookEvent): b
 const matchesGlob = (pattern: string, text: string): boolean => {
   if (!pattern.includes("*")) return pattern === text;
   const tokens = pattern.match(/\*\*+|[^]/g) ?? [];
-  let reached = passStars(tokens, [true]);
+  let positions = passStars(tokens, [true]);
   for (const unit of text.split("")) {
     const next: boolean[] = [];
     for (const [at, token] of tokens.entries()) {
-      if (reached[at] !== true) continue;
+      if (positions[at] !== true) continue;
       if (token === "*" ? unit !== "/" : token.startsWith("*")) next[at] = true;
       else if (token === unit) next[at + 1] = true;
     }
-    reached = passStars(tokens, next);
+    positions = passStars(tokens, next);
   }
-  return reached[tokens.length] === true;
+  return positions[tokens.length] === true;
 };
 
 /** A star may match the empty text. */
-const passStars = (tokens: readonly string[], reached: boolean[]): boolean[] => {
+const passStars = (tokens: readonly string[], positions: boolean[]): boolean[] => {
   for (const [at, token] of tokens.entries())
-    if (reached[at] === true && token.startsWith("*")) reached[at + 1] = true;
-  return reached;
+    if (positions[at] === true && token.startsWith("*")) positions[at + 1] = true;
+  return positions;
 };
 
 /** Returns the error in a text, or null. */

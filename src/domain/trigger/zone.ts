@@ -50,7 +50,7 @@ export const zoneNames: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a text is an IANA name in its exact case, including links such as EST5EDT. Offsets are not names. */
-export const isZoneName = (text: string): boolean => zoneNames.has(text) && formatterOf(text) !== null;
+export const isZoneName = (text: string): boolean => zoneNames.has(text) && zoneFormatter(text) !== null;
 
 /** A period, in milliseconds since 1970, in which a zone's offset stays the same. */
 export interface ZoneSegment {
@@ -70,9 +70,9 @@ const YEARS_KEPT = 128;
 const formatters = new Map<string, Intl.DateTimeFormat | null>();
 const segments = new Map<string, BoundedMap<number, readonly ZoneSegment[]>>();
 
-const formatterOf = (zone: string): Intl.DateTimeFormat | null => {
-  const known = formatters.get(zone);
-  if (known !== undefined) return known;
+const zoneFormatter = (zone: string): Intl.DateTimeFormat | null => {
+  const cachedFormatter = formatters.get(zone);
+  if (cachedFormatter !== undefined) return cachedFormatter;
   let formatter: Intl.DateTimeFormat | null = null;
   try {
     formatter = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
@@ -86,39 +86,39 @@ const formatterOf = (zone: string): Intl.DateTimeFormat | null => {
 /** The segment that contains an instant. @throws RangeError for a zone that does not pass `isZoneName`. */
 export const segmentAt = (zone: string, atMs: number): ZoneSegment => {
   const year = new Date(atMs).getUTCFullYear();
-  const found = segmentsOf(zone, year).find(({ endMs }) => atMs < endMs);
-  if (found === undefined) throw new RangeError(`${atMs} is no instant of a calendar`);
-  return found;
+  const segment = zoneSegments(zone, year).find(({ endMs }) => atMs < endMs);
+  if (segment === undefined) throw new RangeError(`${atMs} is no instant of a calendar`);
+  return segment;
 };
 
-const segmentsOf = (zone: string, year: number): readonly ZoneSegment[] => {
+const zoneSegments = (zone: string, year: number): readonly ZoneSegment[] => {
   let years = segments.get(zone);
   if (years === undefined) segments.set(zone, (years = new BoundedMap(YEARS_KEPT)));
-  const known = years.get(year);
-  if (known !== undefined) return known;
-  const found = findSegments(zone, Date.UTC(year, 0), Date.UTC(year + 1, 0));
-  years.set(year, found);
-  return found;
+  const cachedSegments = years.get(year);
+  if (cachedSegments !== undefined) return cachedSegments;
+  const yearSegments = findSegments(zone, Date.UTC(year, 0), Date.UTC(year + 1, 0));
+  years.set(year, yearSegments);
+  return yearSegments;
 };
 
 /**
  * Compares the offsets of consecutive days. Between two days that differ, finds the exact millisecond of the change.
  */
 const findSegments = (zone: string, fromMs: number, toMs: number): readonly ZoneSegment[] => {
-  const found: ZoneSegment[] = [];
+  const newSegments: ZoneSegment[] = [];
   let startMs = fromMs;
   let offsetMs = offsetAt(zone, fromMs);
   for (let dayMs = fromMs; dayMs < toMs; dayMs += DAY_MS) {
     const next = offsetAt(zone, dayMs + DAY_MS);
     if (next !== offsetMs) {
       const changeMs = findChange(zone, dayMs, dayMs + DAY_MS);
-      found.push({ startMs, endMs: changeMs, offsetMs });
+      newSegments.push({ startMs, endMs: changeMs, offsetMs });
       startMs = changeMs;
       offsetMs = next;
     }
   }
-  if (startMs < toMs) found.push({ startMs, endMs: toMs, offsetMs });
-  return found;
+  if (startMs < toMs) newSegments.push({ startMs, endMs: toMs, offsetMs });
+  return newSegments;
 };
 
 /** The first millisecond, by bisection, at which the offset differs from that of `beforeMs`. */
@@ -134,7 +134,7 @@ const findChange = (zone: string, beforeMs: number, afterMs: number): number => 
 };
 
 const offsetAt = (zone: string, atMs: number): number => {
-  const text = formatterOf(zone)?.format(atMs);
+  const text = zoneFormatter(zone)?.format(atMs);
   const [all, sign, hours, minutes, seconds] =
     /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text ?? "") ?? [];
   if (all === undefined) throw new RangeError(`${zone} is not a time zone`);

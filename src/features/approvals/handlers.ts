@@ -5,7 +5,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { shownArguments } from "../../domain/connector/shown-arguments.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
 import { projectRedactor } from "../../services/projects/project-secrets.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { openPart } from "./waiting-calls.ts";
 import { Approvals, type Approval, type ApprovalMove } from "./ports/approvals.ts";
 import { Caller } from "../../http/api/access.ts";
@@ -92,7 +92,7 @@ export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (b
   const row = { action, target: id, changes: { connector, tool, session_id: sessionId } } as const;
   const moved = yield* approvals
     .move(id, move)
-    .pipe(audited((result) => (result === null || isLate ? null : row)));
+    .pipe(withAudit((result) => (result === null || isLate ? null : row)));
   if (moved === null || isLate) return yield* settled(moved ?? (yield* approvals.find(pid, id)) ?? found);
   return yield* approvalWire(moved, yield* projectRedactor(pid));
 });

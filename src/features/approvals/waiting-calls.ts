@@ -22,7 +22,7 @@ import { Entropy } from "../../services/entropy.ts";
 import {
   CALL_LIMITS,
   onRecord,
-  said,
+  textResult,
   type AgentCaller,
   type AgentResult,
   type Arguments,
@@ -81,12 +81,12 @@ export const agentResult = Effect.fnUntraced(function* (
   const { id, status, message, call } = approval;
   const what = `The call of ${call.tool} of the connector ${call.connector}`;
   const because = message === null ? "" : ` The reason: ${message}`;
-  const failed = (text: string) => said(onRecord(`${what} ${text}`, id), true);
+  const failed = (text: string) => textResult(onRecord(`${what} ${text}`, id), true);
   switch (status) {
     case "pending":
     case "approved":
     case "calling":
-      return said(
+      return textResult(
         `${onRecord(`${what} ${WAITING[status]}.`, id)} Go on with other work, or end your turn: the result comes as a message into this conversation. call_result with this id gives the state. Do not change the call to try again; the same call joins this one.`,
       );
     case "denied":
@@ -150,7 +150,7 @@ const taken = Effect.fnUntraced(function* (approval: Approval) {
   return result;
 });
 
-const GONE = said("The service does not know this call any more.", true);
+const GONE = textResult("The service does not know this call any more.", true);
 
 /** Stores a call that waits for a person (F1), and waits for its result. */
 const askPerson = Effect.fnUntraced(function* (row: NewCall, given: Arguments, tell: TellProgress) {
@@ -164,7 +164,7 @@ const askPerson = Effect.fnUntraced(function* (row: NewCall, given: Arguments, t
     },
     LIMITS,
   );
-  if (typeof asked === "string") return said(FULL[asked], true);
+  if (typeof asked === "string") return textResult(FULL[asked], true);
   const place = { id: asked.id, projectId: row.projectId };
   const waiting = Effect.gen(function* () {
     const found = yield* settledInTime(place, tell);
@@ -177,7 +177,7 @@ const askPerson = Effect.fnUntraced(function* (row: NewCall, given: Arguments, t
 /** The state or the result of a call of this session (F3). */
 const callResult = Effect.fnUntraced(function* ({ projectId, sessionId }: AgentCaller, id: string) {
   const found = yield* (yield* Approvals).find(projectId, id);
-  if (found?.call.sessionId !== sessionId) return said("This session has no call with this id.", true);
+  if (found?.call.sessionId !== sessionId) return textResult("This session has no call with this id.", true);
   return yield* taken(found);
 });
 

@@ -5,7 +5,7 @@ import { usage } from "../../cli/failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, count, oneOf, sessionId } from "../../cli/words.ts";
 import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 type ChangeRequest = Answer<"POST /v1/projects/:pid/change-requests">;
 type Remark = Answer<"POST /v1/projects/:pid/change-requests/:number/remarks">;
@@ -41,7 +41,7 @@ const verdictsText = ({ verdicts, approvals_required: required, status }: Detail
   );
   const given = verdicts.filter(({ counts }) => counts).length;
   if (status === "open" && required > 0)
-    lines.push(`${given} of ${counted(required, "approval")} that a merge needs`);
+    lines.push(`${given} of ${quantity(required, "approval")} that a merge needs`);
   return lines.length === 0 ? null : lines.join("\n");
 };
 

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Actors } from "../../services/actors.ts";
 import { GitBackend } from "../../git/port.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { ChangeRequests } from "./ports/change-requests.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
@@ -72,7 +72,7 @@ export const openRequest = Effect.fnUntraced(function* (
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
-      audited(({ number }) => ({
+      withAudit(({ number }) => ({
         action: "change_request.opened",
         target: `#${number}`,
         changes: { number, head_ref: head.ref, base_ref: project.defaultBranch },

@@ -109,7 +109,7 @@ const mergedThere = Effect.fnUntraced(function* (
   { mergeCommit, head }: PullRequest,
 ): Effect.fn.Return<ChangeRequestEvent, GitError> {
   const commit = mergeCommit ?? head;
-  const base = (yield* pulls.baseOf({ projectId: project.id }, commit)) ?? commit;
+  const base = (yield* pulls.firstParent({ projectId: project.id }, commit)) ?? commit;
   return { type: "pull.merged", sides: { base, head }, commit };
 });
 

@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../git/port.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, Forbidden, notFound } from "../../http/api/errors.ts";
@@ -109,7 +109,7 @@ export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wi
   const added = yield* kind === "comment"
     ? adding
     : adding.pipe(
-        audited((made) =>
+        withAudit((made) =>
           made === null
             ? null
             : {

@@ -7,7 +7,7 @@ import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { table, time, timeOrDash, visible, visibleJson } from "../../cli/terminal.ts";
 import { anyId, segment } from "../../cli/words.ts";
 import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 const SLUG = "SLUG";
 const PIN = "PIN";
@@ -208,7 +208,7 @@ const accept = command({
       params: { pid: await project(), slug },
       payload: { action: "accept", pin: given.PIN },
     });
-    return { json: text, text: visible(`${counted(value.tools.length, "tool")} of ${slug} accepted`) };
+    return { json: text, text: visible(`${quantity(value.tools.length, "tool")} of ${slug} accepted`) };
   },
 });
 

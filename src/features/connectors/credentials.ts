@@ -12,7 +12,7 @@ import {
 import { checkClient } from "../../domain/connector/connector-grant.ts";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret/secret.ts";
 import type { SignInFault } from "../../connectors/sign-in/port.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { beginSignIn, expectToken } from "./sign-in.ts";
 import { endSignIn } from "../../services/connectors/left-credentials.ts";
 import { refreshAfter } from "../../services/connectors/catalogues.ts";
@@ -97,7 +97,7 @@ export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, 
     changes: { origin: place.origin, credential: isOwn ? "user" : "project" },
   } as const;
   yield* store.putCredential({ ...place, envelope }, by).pipe(
-    audited(() => row),
+    withAudit(() => row),
     Effect.catchTag("Fenced", atOnce),
   );
   // The grant of another client is of no use to this one. People's own grants have their client with them.
@@ -117,7 +117,7 @@ const removed = Effect.fnUntraced(function* (holder: CredentialHolder) {
     changes: { credential: holder.personId === null ? "project" : "user" },
   } as const;
   const removal = (yield* Connectors).removeCredential(holder, now);
-  const wasStored = yield* removal.pipe(audited((isRemoved) => (isRemoved ? row : null)));
+  const wasStored = yield* removal.pipe(withAudit((isRemoved) => (isRemoved ? row : null)));
   const wasSignedIn = yield* endSignIn(holder);
   return wasStored || wasSignedIn;
 });

@@ -6,7 +6,7 @@ import { catalogueChanges, toolPin, type CatalogueTool } from "../../domain/conn
 import { ruleFor, type Connector, type Executor } from "../../domain/connector/connector.ts";
 import { shownName } from "../../domain/connector/tool-name.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { refreshCatalogue } from "../../services/connectors/catalogues.ts";
 import { catalogueFor, catalogueKey } from "../../services/connectors/connectors.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors/connectors.ts";
@@ -94,7 +94,7 @@ const changeCatalogue = Effect.fnUntraced(function* (place: Place, wish: Action)
     const key = catalogueKey(projectId, connector);
     const row = { action: "connector.tools_accepted", target: slug, changes: { pin: wish.pin } } as const;
     const accepted = (yield* Connectors).accept(key, by);
-    if (!(yield* accepted.pipe(audited((isAccepted) => (isAccepted ? row : null)))))
+    if (!(yield* accepted.pipe(withAudit((isAccepted) => (isAccepted ? row : null)))))
       return yield* new Conflict({
         error:
           "The connector's tools are not those that you looked at. Look at them again, then accept them.",

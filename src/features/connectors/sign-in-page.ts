@@ -19,7 +19,7 @@ import { authenticator } from "../../http/callers/authorize.ts";
 import { Addresses } from "../../http/limits.ts";
 import { answered } from "../../http/pages/answer.ts";
 import { hostCookie, isSecure } from "../../http/pages/dashboard-sessions.ts";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 import { pagesWith } from "../../http/pages/look.ts";
 
 const NAME = "platform_connector";
@@ -55,7 +55,7 @@ const refusal = (status: number, title: string, text: string) =>
   pageOf({
     title,
     status,
-    body: `<h1>${escaped(title)}</h1>\n<p>${escaped(text)}</p>\n<p><a href="/">Back to the projects</a></p>`,
+    body: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>\n<p><a href="/">Back to the projects</a></p>`,
   });
 
 const OVER =

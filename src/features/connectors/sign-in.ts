@@ -21,7 +21,7 @@ import { ConnectorSignIns, type SignInFault } from "../../connectors/sign-in/por
 import { ConnectorGrants, type Flow } from "../../store/ports/connectors/connector-grants.ts";
 import { People } from "../../store/ports/people/people.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { audited, type Said } from "../../services/audit.ts";
+import { withAudit, type Said } from "../../services/audit.ts";
 import { storedClient, isPlain } from "../../services/connectors/credentials.ts";
 import { sealGrant } from "../../services/connectors/renewal.ts";
 import { refreshAfter } from "../../services/connectors/catalogues.ts";
@@ -165,7 +165,7 @@ export const finishSignIn = Effect.fnUntraced(function* (by: {
     const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
     const sealed = yield* sealGrant({ ...holder, origin, version }, grant);
     const granted = { userId, now: yield* Clock.currentTimeMillis };
-    yield* grants.put(sealed, granted).pipe(audited(() => signedIn(flow, found)));
+    yield* grants.put(sealed, granted).pipe(withAudit(() => signedIn(flow, found)));
   });
   const stored = yield* Effect.result(Effect.uninterruptible(storing));
   if (Result.isFailure(stored)) {

@@ -7,7 +7,7 @@ import { EXIT, Failure } from "../../cli/failure.ts";
 import { fields, mebibytes, table, time, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, projectId } from "../../cli/words.ts";
 import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 type Environment = Answer<"GET /v1/projects/:pid/environment">;
 type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;
@@ -31,7 +31,7 @@ const stateOf = ({ status, step }: Build): string =>
 const resultOf = (build: Build): string => build.failure?.message ?? stateOf(build);
 
 const sizeOf = ({ image }: Build): string =>
-  image === null ? "" : ` (${mebibytes(image.bytes)}, ${counted(image.files, "file")})`;
+  image === null ? "" : ` (${mebibytes(image.bytes)}, ${quantity(image.files, "file")})`;
 
 const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null => {
   if (dockerfile === null) return null;

@@ -92,7 +92,7 @@ const manifestOf = Effect.fnUntraced(function* (project: Project) {
 const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildSource) {
   const builds = yield* EnvironmentBuilds;
   const { id: nodeId } = yield* ThisNode;
-  const current = yield* builds.newestOf({ projectId, nodeId, key });
+  const current = yield* builds.newest({ projectId, nodeId, key });
   const ready = yield* builds.ready({ projectId, nodeId, limit: READY_LOOKED_AT });
   const image = ready.find(({ source }) => source.key === key) ?? ready[0];
   return {

@@ -50,7 +50,7 @@ import {
   withoutCredentials,
   withoutKey,
 } from "./rules/kinds.ts";
-import { callPrice, costOf, type Prices } from "../../domain/model/prices.ts";
+import { callPrice, tokenCost, type Prices } from "../../domain/model/prices.ts";
 import { nameFault } from "./rules/provider.ts";
 
 /** Splits `/name/rest`. Null: there is no name of a provider. */
@@ -398,7 +398,7 @@ const makeCounting = Effect.gen(function* () {
       const names = namesIn(way, request.start(), "");
       const estimate = callEstimate(request.start(), request.size());
       const price = callPrice(names, way.prices);
-      const cost = price === null ? null : costOf(estimate, price);
+      const cost = price === null ? null : tokenCost(estimate, price);
       const tokens = estimate.input + estimate.output;
       const isOwn = way.provider?.owner === "person";
       const { caller } = way;
@@ -414,7 +414,7 @@ const makeCounting = Effect.gen(function* () {
       const estimate = untold(reader, request.size());
       const told = reader.counted ?? NOTHING;
       const price = callPrice(names, way.prices);
-      const cost = price === null ? 0 : costOf(told, price) + costOf(estimate, price);
+      const cost = price === null ? 0 : tokenCost(told, price) + tokenCost(estimate, price);
       const estimated = estimate.input + estimate.output;
       ended(id, { model: modelOf(way, names), tokens: reader.counted, estimated, cost });
     },

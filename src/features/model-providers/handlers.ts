@@ -11,7 +11,7 @@ import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/er
 import { Platform } from "../../http/api/platform.ts";
 import { answering, projectFor, sessionFor } from "../../http/steps/answers.ts";
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { ModelProvidersGroup } from "./api.ts";
@@ -146,7 +146,7 @@ const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, 
   return yield* (yield* ModelProviders)
     .create({ ...row, sealed: yield* sealKey(row, key, 1), now: yield* Clock.currentTimeMillis })
     .pipe(
-      audited((made) => ({
+      withAudit((made) => ({
         action: "model_provider.created",
         target: made.id,
         ...where,
@@ -223,7 +223,7 @@ const change = Effect.fnUntraced(function* (
   const changed = yield* (yield* ModelProviders)
     .change(place, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
     .pipe(
-      audited((made) =>
+      withAudit((made) =>
         made === null
           ? null
           : {
@@ -261,7 +261,7 @@ const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {
     changes: { ...changes, name },
   } as const;
   const removed = (yield* ModelProviders).remove(place, id);
-  if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+  if (!(yield* removed.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
     return yield* notFound("model provider");
 });
 

@@ -21,7 +21,7 @@ import {
 } from "./rules/outbound-signature.ts";
 import { isAccepted, PREVIOUS_SECRET_MS } from "./rules/outbound-tries.ts";
 import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secret.ts";
-import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
+import { withAudit, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Entropy, newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Outbound } from "./outbound.ts";
@@ -182,7 +182,7 @@ const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
-      audited((made) => ({
+      withAudit((made) => ({
         action: "webhook.created",
         target: id,
         changes: { format, url: made.shownUrl, events: made.events },
@@ -292,7 +292,7 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
       now,
     })
     .pipe(
-      audited((found) => (found === null ? null : row)),
+      withAudit((found) => (found === null ? null : row)),
       Effect.catchTag("Fenced", () => Effect.fail(raced)),
     );
   if (written === null) return yield* notFound("webhook");
@@ -309,7 +309,7 @@ const replay = Effect.fnUntraced(function* (params: Params & { readonly did: str
   } as const;
   const replayed = yield* (yield* OutboundDeliveries)
     .replay(webhook.id, params.did, now)
-    .pipe(audited((found) => (found === null || typeof found === "string" ? null : row)));
+    .pipe(withAudit((found) => (found === null || typeof found === "string" ? null : row)));
   if (replayed === null) return yield* notFound("delivery");
   if (replayed === "disabled")
     return yield* new Conflict({
@@ -347,7 +347,7 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
             const { projectId, id } = yield* webhookFor(params);
             const row = { action: "webhook.deleted", target: id } as const;
             const removed = (yield* OutboundWebhooks).remove(projectId, id);
-            if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+            if (!(yield* removed.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
               return yield* notFound("webhook");
           }),
         ),

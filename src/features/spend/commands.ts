@@ -5,7 +5,7 @@ import { command } from "../../cli/command.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { fields, table, visible } from "../../cli/terminal.ts";
 import { anyId, projectId, segment, sessionId } from "../../cli/words.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 type Limit = Answer<"GET /v1/spend">["limits"][number];
 type Sums = Answer<"GET /v1/spend">["spent"];
@@ -13,10 +13,10 @@ type Amount = NonNullable<Request<"PUT /v1/projects/:pid/sessions/:sid/spend-lim
 
 const dollars = (usd: number): string => `$${usd.toFixed(usd > 0 && usd < 1 ? 4 : 2)}`;
 
-const spentWords = ({ usd, tokens }: Sums): string => `${dollars(usd)}, ${counted(tokens, "token")}`;
+const spentWords = ({ usd, tokens }: Sums): string => `${dollars(usd)}, ${quantity(tokens, "token")}`;
 
 const amountOf = ({ unit, amount }: Pick<Limit, "unit" | "amount">): string =>
-  unit === "usd" ? dollars(amount) : counted(amount, "token");
+  unit === "usd" ? dollars(amount) : quantity(amount, "token");
 
 const options = {
   usd: { value: "DOLLARS", about: "The limit in dollars, such as 5 or 0.50" },

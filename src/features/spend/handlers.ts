@@ -6,7 +6,7 @@ import {
   type LimitAmount,
   type LimitScope,
   type LimitState,
-  monthOf,
+  utcMonth,
   NANO,
   spendCounts,
   type SpendScope,
@@ -19,10 +19,10 @@ import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { answering, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
 import { triggerFor } from "../../http/steps/projects/hand-fires.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
-import { callingOf, countingFault, requireCountable } from "../../services/projects/counted-models.ts";
+import { callingSession, countingFault, requireCountable } from "../../services/projects/counted-models.ts";
 import { SpendGroup } from "./api.ts";
 import { limitedCounts } from "./rules/limits.ts";
 import { LIMITS_MAX, type LimitPlace, type ShownLimit, Spend, type SpentFor } from "./ports/spend.ts";
@@ -86,7 +86,7 @@ const uncountedBy = Effect.fnUntraced(function* (limit: ShownLimit, all: readonl
   const rows = yield* Effect.forEach(
     limited,
     Effect.fnUntraced(function* (session) {
-      const calling = yield* callingOf(session);
+      const calling = yield* callingSession(session);
       const { id, name, projectId, secretNames } = session;
       if (calling === null) return [];
       const fault = yield* countingFault(session, { ...calling, secretNames }).pipe(
@@ -108,7 +108,7 @@ const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
   const amount = yield* amountIn(typed);
   const now = yield* Clock.currentTimeMillis;
   const made = yield* spend.set({ ...place, ...amount, id: yield* newUuid, accountId, now }).pipe(
-    audited((limit) =>
+    withAudit((limit) =>
       limit === null
         ? null
         : {
@@ -141,7 +141,7 @@ const remove = Effect.fnUntraced(function* (place: Place) {
     ...(projectId !== null && { projectId }),
   } as const;
   const removing = (yield* Spend).remove({ accountId, scope, subject });
-  if (!(yield* removing.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+  if (!(yield* removing.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
     return yield* notFound("limit of spend");
 });
 
@@ -181,7 +181,7 @@ const ofAccount = Effect.gen(function* () {
   const { accountId } = yield* Caller;
   const spend = yield* Spend;
   const now = yield* Clock.currentTimeMillis;
-  const month = monthOf(now);
+  const month = utcMonth(now);
   const sums = yield* spend.month(accountId, month);
   const whole = sums.find(({ scope, period }) => scope === "account" && period === month) ?? NOTHING;
   return {
@@ -202,7 +202,7 @@ const ofProject = Effect.fnUntraced(function* (pid: string) {
   yield* requireProject(caller, pid);
   const spend = yield* Spend;
   const now = yield* Clock.currentTimeMillis;
-  const month = monthOf(now);
+  const month = utcMonth(now);
   const sums = yield* spend.month(caller.accountId, month);
   const own = sums.find(({ scope, subject }) => scope === "project" && subject === pid) ?? NOTHING;
   const limits = yield* spend.list(caller.accountId, now);
@@ -231,7 +231,7 @@ const sessionPlace = ({ pid, sid }: SessionPath) =>
 /** A limit is set only where it holds. */
 const limitSession = Effect.fnUntraced(function* (params: SessionPath, typed: TypedAmount) {
   const session = yield* sessionFor(yield* Caller, params);
-  const calling = yield* callingOf(session);
+  const calling = yield* callingSession(session);
   if (calling !== null)
     yield* requireCountable(session, calling).pipe(
       Effect.catchTags({

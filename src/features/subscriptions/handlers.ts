@@ -11,7 +11,7 @@ import { Platform } from "../../http/api/platform.ts";
 import { forbidden } from "../../http/callers/authorize.ts";
 import { answering } from "../../http/steps/answers.ts";
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Runtimes } from "../../services/projects/runtimes.ts";
@@ -67,7 +67,7 @@ const save = Effect.fnUntraced(function* (runtime: string, given: string) {
   const row = { ...(yield* owner), id: yield* newUuid, runtime };
   const sealed = yield* sealContent(row, content, 1);
   return yield* (yield* Subscriptions).save({ ...row, sealed, now: yield* Clock.currentTimeMillis }).pipe(
-    audited(() => ({ action: "subscription.saved", target: runtime })),
+    withAudit(() => ({ action: "subscription.saved", target: runtime })),
     Effect.map((saved) => wireOf(saved, known)),
   );
 });
@@ -78,7 +78,7 @@ const remove = Effect.fnUntraced(function* (runtime: string) {
   const one = (yield* all(who)).find((row) => row.runtime === runtime);
   if (one === undefined) return yield* notFound("subscription");
   const row = { action: "subscription.removed", target: runtime } as const;
-  yield* removes(one.id).pipe(audited((isRemoved) => (isRemoved ? row : null)));
+  yield* removes(one.id).pipe(withAudit((isRemoved) => (isRemoved ? row : null)));
   const reason = "Its person removed her own subscription, so it was taken out of this session.";
   const withdraw = yield* makeWithdrawal;
   // The row is gone. A sandbox that does not answer keeps it until it ends, and others cannot enter it before.

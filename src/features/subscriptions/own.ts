@@ -12,8 +12,8 @@ import * as Result from "effect/Result";
 import { subscriptionSecrets } from "../../domain/agents/subscription.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
-import { linked } from "../../services/answered.ts";
-import { personOf } from "../../services/connectors/own-credentials.ts";
+import { withLink } from "../../services/answered.ts";
+import { credentialOwner } from "../../services/connectors/own-credentials.ts";
 import { Keyring } from "../../services/keyring.ts";
 import {
   OwnSubscriptions,
@@ -33,7 +33,7 @@ export const makeWithdrawal = Effect.gen(function* () {
   const sign = yield* serviceContext;
   const from = (reason: string) =>
     Effect.fnUntraced(function* ({ sandboxId, sessionId }: Holder) {
-      const link = yield* linked(provider, sandboxId);
+      const link = yield* withLink(provider, sandboxId);
       yield* daemon.withdraw(link, yield* sign(sandboxId, sessionId), reason);
       yield* forgetDelivery(sandboxId);
     });
@@ -61,7 +61,7 @@ export const ownSubscriptionsLayer = Layer.effect(
       if (one === undefined) return null;
       const noted = yield* rows.deliver(sandboxId, one, yield* Clock.currentTimeMillis);
       if (noted === "gone") return null;
-      const personId = yield* Effect.provideContext(personOf(session), services);
+      const personId = yield* Effect.provideContext(credentialOwner(session), services);
       const content = openContent(keyring, one);
       if (personId !== null && Result.isSuccess(content)) return content.success;
       if (personId !== null) yield* Effect.logWarning("a subscription cannot be opened with this master key");

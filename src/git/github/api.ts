@@ -70,7 +70,7 @@ const MAX_BYTES = 1024 * 1024;
 const ANSWERS_KEPT = 5_000;
 const VERSION = "2022-11-28";
 
-const parsed = (answer: WireAnswer): Effect.Effect<unknown, Trouble> =>
+const parseAnswer = (answer: WireAnswer): Effect.Effect<unknown, Trouble> =>
   Effect.try({
     try: (): unknown => (answer.text === "" ? null : JSON.parse(answer.text)),
     catch: () => githubTrouble("did not answer with JSON"),
@@ -97,7 +97,7 @@ const exchange = <A>(
   { call, token }: { readonly call: ApiCall<A>; readonly token: string },
 ): Effect.Effect<Exchanged, Trouble> => {
   const { method, path, body } = call;
-  const known = method === "GET" ? (memory.get(`${key} ${path}`) ?? null) : null;
+  const cached = method === "GET" ? (memory.get(`${key} ${path}`) ?? null) : null;
   const request = wire({
     method,
     url: `${host.api}${path}`,
@@ -108,7 +108,7 @@ const exchange = <A>(
       "user-agent": "platform",
       "x-github-api-version": VERSION,
       ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...(known === null ? {} : { "if-none-match": known.etag }),
+      ...(cached === null ? {} : { "if-none-match": cached.etag }),
     },
     body: body === undefined ? null : JSON.stringify(body),
     maxBytes: call.maxBytes ?? MAX_BYTES,
@@ -116,7 +116,7 @@ const exchange = <A>(
   });
   return limits.inTurn(key, method !== "GET", request).pipe(
     Effect.mapError(({ why }) => githubTrouble(why)),
-    Effect.map((answer) => ({ answer, known })),
+    Effect.map((answer) => ({ answer, known: cached })),
   );
 };
 
@@ -137,7 +137,7 @@ const read = Effect.fnUntraced(function* <A>(
   // Stored under the same call, which has the same schema.
   // oxlint-disable-next-line typescript/consistent-type-assertions -- see above
   if (answer.status === 304 && known !== null) return { ok: true, value: known.value as A };
-  const json = yield* parsed(answer);
+  const json = yield* parseAnswer(answer);
   const value = yield* Schema.decodeUnknownEffect(call.answer)(json).pipe(
     Effect.mapError(() => githubTrouble("sent an unexpected response")),
   );
@@ -156,18 +156,18 @@ const once = Effect.fnUntraced(function* <A>(
   yield* untilOpen(client, key);
   const token = yield* Effect.mapError(access.token(stale), final);
   if (token === stale) return yield* Effect.fail(githubRefusal(401, ""));
-  const heard = yield* exchange(client, access, { call, token });
-  const { answer } = heard;
+  const exchanged = yield* exchange(client, access, { call, token });
+  const { answer } = exchanged;
   const message = hostMessage(answer, token);
-  const limited = isLimited(answer.status, answer.headers, message);
-  yield* client.limits.heard(key, answer.headers, limited);
+  const isRateLimit = isLimited(answer.status, answer.headers, message);
+  yield* client.limits.heard(key, answer.headers, isRateLimit);
   // Refused before any effect, so any call may be repeated.
-  if (limited)
+  if (isRateLimit)
     return yield* Effect.fail(githubTrouble("limits the number of requests", { afterRefusal: true }));
   if (call.known?.includes(answer.status) === true) return { ok: false, status: answer.status, message };
   if (answer.status === 401 && stale === null) return yield* once(client, access, { call, stale: token });
   if (answer.status === 304 || (answer.status >= 200 && answer.status < 300))
-    return yield* read(client, { place: `${key} ${call.path}`, call }, heard);
+    return yield* read(client, { place: `${key} ${call.path}`, call }, exchanged);
   return yield* Effect.fail(githubRefusal(answer.status, message));
 });
 

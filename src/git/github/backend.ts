@@ -40,7 +40,7 @@ export interface GithubOptions {
   /** Lower-case hosts of PLATFORM_GIT_ALLOW_HOSTS. */
   readonly allowHosts: readonly string[];
   /** The `git` backend, with its own mirrors, over the given remotes. */
-  readonly mirrored: (remoteOf: RemoteOf) => Effect.Effect<Repositories, GitError, Scope.Scope>;
+  readonly mirrored: (findRemote: RemoteOf) => Effect.Effect<Repositories, GitError, Scope.Scope>;
   readonly api?: ApiOptions;
 }
 
@@ -60,7 +60,7 @@ const notGithub = (): GitError =>
 
 /** Requests to the host's API about projects' repositories. */
 interface Host {
-  readonly placeOf: (
+  readonly openPlace: (
     source: GithubSource,
     credential: RepositoryCredential | null,
   ) => Effect.Effect<Place, GitError>;
@@ -74,14 +74,14 @@ const makeHost = Effect.fnUntraced(function* ({ upstreams, allowHosts, api: opti
   const wire = yield* makeWire(allowHosts);
   const api = makeApi(wire, options);
   const accesses = makeAccesses(api, allowHosts);
-  const placeOf: Host["placeOf"] = (source, credential) =>
+  const openPlace: Host["openPlace"] = (source, credential) =>
     Effect.map(accesses(source, credential), (access) => ({ api, access, source }));
   const host: Host = {
-    placeOf,
+    openPlace,
     at: (repository, use) =>
       Effect.flatMap(upstreams.find(repository.projectId), (upstream) =>
         upstream?.source.kind === "github"
-          ? Effect.flatMap(placeOf(upstream.source, upstream.credential), use)
+          ? Effect.flatMap(openPlace(upstream.source, upstream.credential), use)
           : Effect.fail(notGithub()),
       ),
   };
@@ -90,10 +90,10 @@ const makeHost = Effect.fnUntraced(function* ({ upstreams, allowHosts, api: opti
 
 /** The repository as a git server's. */
 const asGit =
-  ({ placeOf }: Host): RemoteOf =>
+  ({ openPlace }: Host): RemoteOf =>
   ({ source, credential }) =>
     source.kind === "github"
-      ? Effect.flatMap(placeOf(source, credential), ({ access }) =>
+      ? Effect.flatMap(openPlace(source, credential), ({ access }) =>
           Effect.map(access.token(null), (password) => ({
             url: access.host.git,
             credential: { kind: "password", username: USERNAME, password },
@@ -133,11 +133,11 @@ const resolveBase = Effect.fnUntraced(function* (
   mirror: GitBackend["Service"],
   { repository, ref }: { readonly repository: Repository; readonly ref: string },
 ) {
-  const parsed = parseBaseRef(ref);
-  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
-  const { name, commit } = parsed.success;
-  const found = yield* at(repository, (place) => namedCommit(place, name));
-  if (found !== null) return found;
+  const baseRef = parseBaseRef(ref);
+  if (Result.isFailure(baseRef)) return yield* unknownRef(baseRef.failure.message);
+  const { name, commit } = baseRef.success;
+  const tip = yield* at(repository, (place) => namedCommit(place, name));
+  if (tip !== null) return tip;
   // The mirror decides reachability: the host also serves commits of forks, which are on no branch here.
   if (commit !== null) return yield* mirror.resolveBase(repository, ref);
   return yield* unknownRef(`${name} is not a branch, a tag or a reachable commit.`);
@@ -155,7 +155,7 @@ const mergeByPull = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Merge, GitError> {
   const { branch, head } = request;
   const open = yield* pulls.open(repository);
-  const pull = open.find((found) => found.head === head && found.baseRef === branch);
+  const pull = open.find((candidate) => candidate.head === head && candidate.baseRef === branch);
   if (pull === undefined) return yield* refusal;
   const commit = yield* mergePull(place, pull, request);
   const parents = yield* commitParents(place, commit);
@@ -163,19 +163,19 @@ const mergeByPull = Effect.fnUntraced(function* (
 });
 
 /** The repository as the host shows it, if the credential is sufficient. */
-const checked = Effect.fnUntraced(function* ({ placeOf }: Host, { source, credential }: Upstream) {
+const checkRepository = Effect.fnUntraced(function* ({ openPlace }: Host, { source, credential }: Upstream) {
   if (source.kind !== "github") return yield* notGithub();
-  const place = yield* placeOf(source, credential);
-  const found = yield* requireRepository(place);
+  const place = yield* openPlace(source, credential);
+  const repository = yield* requireRepository(place);
   // For an app, the host shows no permissions here.
-  if (credential?.kind === "token" && found.permissions?.push === false) {
+  if (credential?.kind === "token" && repository.permissions?.push === false) {
     return yield* new GitError({
       code: "refused",
       message:
         "The token can read the repository but not write to it. It needs write access to the repository's contents.",
     });
   }
-  return found;
+  return repository;
 });
 
 const create = Effect.fnUntraced(function* (
@@ -185,8 +185,8 @@ const create = Effect.fnUntraced(function* (
 ) {
   const { upstream, defaultBranch } = request;
   if (upstream === undefined) return yield* notGithub();
-  const found = yield* checked(host, upstream);
-  return yield* mirror.create({ ...request, defaultBranch: defaultBranch ?? found.default_branch });
+  const repository = yield* checkRepository(host, upstream);
+  return yield* mirror.create({ ...request, defaultBranch: defaultBranch ?? repository.default_branch });
 });
 
 /** Repositories at code hosts: their backend, the smart protocol over them, and their pull requests. */
@@ -194,8 +194,8 @@ export const githubRepositories = Effect.fnUntraced(function* (
   options: GithubOptions,
 ): Effect.fn.Return<GithubRepositories, GitError, Scope.Scope> {
   const { host, checkConnection } = yield* makeHost(options);
-  const mirrored = yield* options.mirrored(asGit(host));
-  const mirror = mirrored.backend;
+  const mirroring = yield* options.mirrored(asGit(host));
+  const mirror = mirroring.backend;
   const pulls = githubPulls(host.at);
   /** Updates the mirror before the caller gets its answer, so that a clone that begins then is up to date. */
   const follow = (repository: Repository, branch: string) =>
@@ -204,7 +204,8 @@ export const githubRepositories = Effect.fnUntraced(function* (
     renewing(host, repository, work);
   const backend = GitBackend.of({
     create: (request) => create(host, mirror, request),
-    checkUpstream: (upstream) => Effect.andThen(checked(host, upstream), mirror.checkUpstream(upstream)),
+    checkUpstream: (upstream) =>
+      Effect.andThen(checkRepository(host, upstream), mirror.checkUpstream(upstream)),
     setDefaultBranch: (repository, branch) => over(repository, mirror.setDefaultBranch(repository, branch)),
     remove: (repository) => mirror.remove(repository),
     resolveBase: (repository, ref) => over(repository, resolveBase(host, mirror, { repository, ref })),
@@ -239,15 +240,15 @@ export const githubRepositories = Effect.fnUntraced(function* (
   });
   const endpoint: SmartHttp = {
     advertise: Effect.fnUntraced(function* (call) {
-      const answer = yield* mirrored.endpoint.advertise(call);
+      const answer = yield* mirroring.endpoint.advertise(call);
       // A refused credential appears as an answer here, and the mirror shares a failed fetch for a while. So the fetch
       // is repeated.
       if (answer.status !== 502) return answer;
       if (!(yield* Effect.orElseSucceed(renewal(host, call.repository), () => false))) return answer;
       yield* follow(call.repository, "HEAD");
-      return yield* mirrored.endpoint.advertise(call);
+      return yield* mirroring.endpoint.advertise(call);
     }),
-    serve: (call) => mirrored.endpoint.serve(call),
+    serve: (call) => mirroring.endpoint.serve(call),
   };
   return { backend, endpoint, pulls, checkConnection };
 });

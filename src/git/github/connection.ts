@@ -9,8 +9,8 @@ import { type CodeHost, readCodeHost } from "../../domain/repository/code-host.t
 import {
   type Connection,
   type ConnectionStep,
-  failed,
-  passed,
+  failedStep,
+  passedStep,
   unknown,
 } from "../../domain/repository/connection.ts";
 import type { Upstream } from "../../domain/repository/repository-credential.ts";
@@ -54,11 +54,11 @@ const add = (checking: Checking, step: ConnectionStep): Effect.Effect<void, type
   return step.outcome === "failed" ? Effect.fail(stop) : Effect.void;
 };
 
-const said = (message: string): string => (message === "" ? "" : ` It says: ${message}`);
+const quoteHost = (message: string): string => (message === "" ? "" : ` It says: ${message}`);
 
 /** The host gives no useful answer. */
 const hostFailed = ({ message }: GitError): ConnectionStep =>
-  failed(
+  failedStep(
     "host",
     message,
     message.includes("rate limit")
@@ -66,7 +66,7 @@ const hostFailed = ({ message }: GitError): ConnectionStep =>
       : "Check the address of the API, and whether this service's machine can reach it. Then check again.",
   );
 
-const asked = <A>(
+const request = <A>(
   checking: Checking,
   call: Effect.Effect<ApiAnswer<A>, GitError>,
 ): Effect.Effect<ApiAnswer<A>, typeof stop> =>
@@ -77,21 +77,21 @@ type App = Extract<NonNullable<Upstream["credential"]>, { kind: "app" }>;
 const installationFault = (status: number, message: string, { owner, name }: GithubSource) => {
   switch (status) {
     case 401:
-      return failed(
+      return failedStep(
         "credential",
-        `The code host rejects the app's id and private key.${said(message)}`,
+        `The code host rejects the app's id and private key.${quoteHost(message)}`,
         "Copy the App ID from the app's settings page, and generate a new private key there.",
       );
     case 404:
-      return failed(
+      return failedStep(
         "credential",
         "The app has no installation with this number.",
         "Open the app's installation on GitHub. Its number is the end of the page's address.",
       );
     default:
-      return failed(
+      return failedStep(
         "repository",
-        `The app's installation cannot reach ${owner}/${name}.${said(message)}`,
+        `The app's installation cannot reach ${owner}/${name}.${quoteHost(message)}`,
         "On GitHub, open the installation's settings and add this repository under “Repository access”.",
       );
   }
@@ -100,17 +100,17 @@ const installationFault = (status: number, message: string, { owner, name }: Git
 /** The access of an app's installation, with the permissions that it was given. */
 const byApp = Effect.fnUntraced(function* (checking: Checking, app: App) {
   const { options, source, host } = checking;
-  const answer = yield* asked(checking, asInstallation(options.api, { app, name: source.name, host }));
+  const answer = yield* request(checking, asInstallation(options.api, { app, name: source.name, host }));
   const isReached = `The API at ${host.host} answers.`;
-  yield* add(checking, passed("host", isReached));
+  yield* add(checking, passedStep("host", isReached));
   if (!answer.ok) {
     const fault = installationFault(answer.status, answer.message, source);
     if (fault.step === "repository")
-      yield* add(checking, passed("credential", "The code host accepts the app."));
+      yield* add(checking, passedStep("credential", "The code host accepts the app."));
     yield* add(checking, fault);
     return yield* Effect.fail(stop);
   }
-  yield* add(checking, passed("credential", "The code host accepts the app and its installation."));
+  yield* add(checking, passedStep("credential", "The code host accepts the app and its installation."));
   const { token } = answer.value;
   const access: Access = { host, key: digest(host.api, token), token: () => Effect.succeed(token) };
   return { access, minted: answer.value };
@@ -120,25 +120,25 @@ const repositoryFault = (checking: Checking, status: number, message: string): C
   const { owner, name } = checking.source;
   switch (status) {
     case 401:
-      return failed(
+      return failedStep(
         "credential",
-        `The code host rejects the token: it is wrong, expired or revoked.${said(message)}`,
+        `The code host rejects the token: it is wrong, expired or revoked.${quoteHost(message)}`,
         "Generate a new token on GitHub, and paste it whole.",
       );
     case 404:
-      return failed(
+      return failedStep(
         "repository",
         `The code host shows no repository ${owner}/${name} to this credential.`,
         "Check owner and name. A fine-grained token must list this repository, and an organization may have to approve the token.",
       );
     case 403:
-      return failed(
+      return failedStep(
         "repository",
-        `The code host does not show the repository to this credential.${said(message)}`,
+        `The code host does not show the repository to this credential.${quoteHost(message)}`,
         "If the organization uses single sign-on, authorize the token for it on GitHub.",
       );
     default:
-      return failed(
+      return failedStep(
         "repository",
         "The repository has moved.",
         "Use its current owner and name, as GitHub's page shows them.",
@@ -147,9 +147,9 @@ const repositoryFault = (checking: Checking, status: number, message: string): C
 };
 
 /** The repository as the host shows it. For a token, this is also the first answer at all. */
-const seen = Effect.fnUntraced(function* (checking: Checking, access: Access) {
+const readRepository = Effect.fnUntraced(function* (checking: Checking, access: Access) {
   const { options, source, host, steps } = checking;
-  const answer = yield* asked(
+  const answer = yield* request(
     checking,
     options.api(access, {
       method: "GET",
@@ -159,18 +159,18 @@ const seen = Effect.fnUntraced(function* (checking: Checking, access: Access) {
     }),
   );
   const isFirst = steps.length === 0;
-  if (isFirst) yield* add(checking, passed("host", `The API at ${host.host} answers.`));
+  if (isFirst) yield* add(checking, passedStep("host", `The API at ${host.host} answers.`));
   const fault = answer.ok ? null : repositoryFault(checking, answer.status, answer.message);
   if (isFirst && fault?.step !== "credential")
-    yield* add(checking, passed("credential", "The code host accepts the token."));
+    yield* add(checking, passedStep("credential", "The code host accepts the token."));
   if (fault !== null) yield* add(checking, fault);
   if (!answer.ok) return yield* Effect.fail(stop);
-  yield* add(checking, passed("repository", `${source.owner}/${source.name} was found.`));
+  yield* add(checking, passedStep("repository", `${source.owner}/${source.name} was found.`));
   return answer.value;
 });
 
 const branchRead = Effect.fnUntraced(function* (checking: Checking, place: Place, branch: string) {
-  const answer = yield* asked(
+  const answer = yield* request(
     checking,
     place.api(place.access, {
       method: "GET",
@@ -180,22 +180,22 @@ const branchRead = Effect.fnUntraced(function* (checking: Checking, place: Place
     }),
   );
   if (answer.ok && answer.value.ref === `refs/heads/${branch}`)
-    return yield* add(checking, passed("default_branch", `The branch ${branch} can be read.`));
+    return yield* add(checking, passedStep("default_branch", `The branch ${branch} can be read.`));
   const status = answer.ok ? 404 : answer.status;
   if (status === 409)
     return yield* add(
       checking,
-      failed("default_branch", "The repository is empty.", "Push a first commit to it, and check again."),
+      failedStep("default_branch", "The repository is empty.", "Push a first commit to it, and check again."),
     );
   return yield* add(
     checking,
     status === 403
-      ? failed(
+      ? failedStep(
           "default_branch",
-          `The branch ${branch} cannot be read.${answer.ok ? "" : said(answer.message)}`,
+          `The branch ${branch} cannot be read.${answer.ok ? "" : quoteHost(answer.message)}`,
           "Give the token or the app read and write access to the repository's contents.",
         )
-      : failed(
+      : failedStep(
           "default_branch",
           `The repository has no branch ${branch} that this credential can read.`,
           "Name an existing branch as the default branch. If it exists, give read and write access to the repository's contents.",
@@ -226,7 +226,7 @@ const pushes = Effect.fnUntraced(function* (
   if (found.archived === true)
     return yield* add(
       checking,
-      failed(
+      failedStep(
         "push",
         "The repository is archived, and so read-only.",
         "Unarchive it in its settings on GitHub.",
@@ -236,14 +236,14 @@ const pushes = Effect.fnUntraced(function* (
   if (minted === null ? found.permissions?.push === false : contents !== undefined && contents !== "write")
     return yield* add(
       checking,
-      failed("push", "The credential can read the repository, but not push to it.", CONTENTS),
+      failedStep("push", "The credential can read the repository, but not push to it.", CONTENTS),
     );
   const token = yield* Effect.orElseSucceed(access.token(null), () => "");
   const answer = yield* Effect.result(doorOpens(checking, token));
   if (Result.isFailure(answer))
     return yield* add(
       checking,
-      failed(
+      failedStep(
         "push",
         `The git server at ${new URL(checking.host.git).host} ${answer.failure.why}.`,
         "Check whether this service's machine can reach that address, and check again.",
@@ -253,19 +253,19 @@ const pushes = Effect.fnUntraced(function* (
   return yield* add(
     checking,
     status === 200
-      ? passed("push", "The credential may push.")
-      : failed("push", `Git refuses a push with this credential (${status}).`, CONTENTS),
+      ? passedStep("push", "The credential may push.")
+      : failedStep("push", `Git refuses a push with this credential (${status}).`, CONTENTS),
   );
 });
 
 const PULLS = "Give the token or the app read and write access to pull requests on GitHub.";
 
-const pullRequests = Effect.fnUntraced(function* (checking: Checking, place: Place, minted: Minted | null) {
+const pullRequests = Effect.fnUntraced(function* (checking: Checking, place: Place, token: Minted | null) {
   if (checking.source.pull_requests !== true) return;
-  const permission = minted?.permissions?.["pull_requests"];
-  if (minted?.permissions !== undefined && permission !== "write")
-    return yield* add(checking, failed("pull_requests", "The app may not open pull requests.", PULLS));
-  const answer = yield* asked(
+  const permission = token?.permissions?.["pull_requests"];
+  if (token?.permissions !== undefined && permission !== "write")
+    return yield* add(checking, failedStep("pull_requests", "The app may not open pull requests.", PULLS));
+  const answer = yield* request(
     checking,
     place.api(place.access, {
       method: "GET",
@@ -275,11 +275,14 @@ const pullRequests = Effect.fnUntraced(function* (checking: Checking, place: Pla
     }),
   );
   if (!answer.ok)
-    return yield* add(checking, failed("pull_requests", "The credential cannot read pull requests.", PULLS));
+    return yield* add(
+      checking,
+      failedStep("pull_requests", "The credential cannot read pull requests.", PULLS),
+    );
   return yield* add(
     checking,
     permission === "write"
-      ? passed("pull_requests", "The app may open pull requests.")
+      ? passedStep("pull_requests", "The app may open pull requests.")
       : unknown(
           "pull_requests",
           "Pull requests can be read. The first change request shows whether the token may open one.",
@@ -295,10 +298,10 @@ const run = Effect.fnUntraced(function* (
   if (credential?.kind !== "app" && credential?.kind !== "token")
     return yield* add(
       checking,
-      failed("credential", "The repository has no token and no app.", "Give it one of them."),
+      failedStep("credential", "The repository has no token and no app.", "Give it one of them."),
     );
   const { options, source, host } = checking;
-  const entered =
+  const entrance =
     credential.kind === "app"
       ? yield* byApp(checking, credential)
       : {
@@ -309,13 +312,13 @@ const run = Effect.fnUntraced(function* (
           },
           minted: null,
         };
-  const place: Place = { api: options.api, access: entered.access, source };
-  const found = yield* seen(checking, entered.access);
-  const wanted = branch ?? found.default_branch;
-  yield* branchRead(checking, place, wanted);
-  yield* pushes(checking, { ...entered, found });
-  yield* pullRequests(checking, place, entered.minted);
-  return wanted;
+  const place: Place = { api: options.api, access: entrance.access, source };
+  const repository = yield* readRepository(checking, entrance.access);
+  const wantedBranch = branch ?? repository.default_branch;
+  yield* branchRead(checking, place, wantedBranch);
+  yield* pushes(checking, { ...entrance, found: repository });
+  yield* pullRequests(checking, place, entrance.minted);
+  return wantedBranch;
 });
 
 /** Checks repositories at code hosts. A repository of another kind has no steps here. */
@@ -325,10 +328,10 @@ export const githubConnection = (options: CheckOptions): CheckConnection =>
     const host = readCodeHost(source, new Set(options.allowHosts));
     if (Result.isFailure(host))
       return {
-        steps: [failed("host", host.failure, "Correct the address of the API.")],
+        steps: [failedStep("host", host.failure, "Correct the address of the API.")],
         defaultBranch: null,
       };
     const checking: Checking = { options, source, host: host.success, steps: [] };
-    const found = yield* Effect.catch(run(checking, credential, branch), () => Effect.succeed(null));
-    return { steps: checking.steps, defaultBranch: found ?? null };
+    const failure = yield* Effect.catch(run(checking, credential, branch), () => Effect.succeed(null));
+    return { steps: checking.steps, defaultBranch: failure ?? null };
   });

@@ -22,14 +22,14 @@ export type Headers = Readonly<Record<string, string>>;
 /** The wait in milliseconds that the host asks for. Null if the answer names no limit. */
 export const wantedWait = (headers: Headers, now: number): number | null => {
   const after = Number(headers["retry-after"]);
-  if (headers["retry-after"] !== undefined && Number.isFinite(after)) return bounded(after * 1000);
+  if (headers["retry-after"] !== undefined && Number.isFinite(after)) return boundWait(after * 1000);
   const reset = Number(headers["x-ratelimit-reset"]);
   if (headers["x-ratelimit-remaining"] !== "0" || !Number.isFinite(reset)) return null;
   const theirNow = Date.parse(headers["date"] ?? "");
-  return bounded(reset * 1000 - (Number.isFinite(theirNow) ? theirNow : now));
+  return boundWait(reset * 1000 - (Number.isFinite(theirNow) ? theirNow : now));
 };
 
-const bounded = (ms: number): number => Math.min(Math.max(ms, 0), LONGEST_MS);
+const boundWait = (ms: number): number => Math.min(Math.max(ms, 0), LONGEST_MS);
 
 /** Whether a 403 or 429 is about a rate limit, as opposed to a permission. */
 export const isLimited = (status: number, headers: Headers, message: string): boolean =>
@@ -57,32 +57,32 @@ export interface Limits {
 
 export const makeLimits = (): Limits => {
   const budgets = new BoundedMap<string, Budget>(CREDENTIALS_KEPT);
-  const of = (key: string): Budget => {
-    const known = budgets.get(key) ?? {
+  const budgetFor = (key: string): Budget => {
+    const budget = budgets.get(key) ?? {
       calls: Semaphore.makeUnsafe(AT_ONCE),
       writes: Semaphore.makeUnsafe(1),
       closedUntil: 0,
     };
-    budgets.set(key, known);
-    return known;
+    budgets.set(key, budget);
+    return budget;
   };
   return {
     closedUntil: (key) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        const { closedUntil } = of(key);
+        const { closedUntil } = budgetFor(key);
         return closedUntil > now ? closedUntil : null;
       }),
     inTurn: (key, isWrite, call) =>
       Effect.suspend(() => {
-        const { calls, writes } = of(key);
+        const { calls, writes } = budgetFor(key);
         const one = calls.withPermit(call);
         return isWrite ? writes.withPermit(one) : one;
       }),
     heard: (key, headers, isRefusal) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
-        const told = wantedWait(headers, now);
-        const wait = told ?? (isRefusal ? UNTOLD_MS : 0);
-        const budget = of(key);
+        const announcedWait = wantedWait(headers, now);
+        const wait = announcedWait ?? (isRefusal ? UNTOLD_MS : 0);
+        const budget = budgetFor(key);
         budget.closedUntil = Math.max(budget.closedUntil, wait === 0 ? 0 : now + wait);
         return wait;
       }),

@@ -24,7 +24,7 @@ const LIST_BYTES = 8 * 1024 * 1024;
 const MAX_TITLE = 256;
 const MAX_BODY = 65_536;
 
-const pullOf = ({ access }: Place, pull: typeof Pull.Type): PullRequest => ({
+const toPullRequest = ({ access }: Place, pull: typeof Pull.Type): PullRequest => ({
   number: pull.number,
   // Built here and not taken from the answer, because people follow it.
   url: `${access.host.git.replace(/\.git$/, "")}/pull/${pull.number}`,
@@ -44,21 +44,21 @@ const list = Effect.fnUntraced(function* (place: Place, query: Readonly<Record<s
     answer: Schema.Array(Pull),
     maxBytes: LIST_BYTES,
   });
-  return answer.ok ? answer.value.map((pull) => pullOf(place, pull)) : [];
+  return answer.ok ? answer.value.map((pull) => toPullRequest(place, pull)) : [];
 });
 
 const open = Effect.fnUntraced(function* (place: Place) {
   const pulls: PullRequest[] = [];
   for (let page = 1; page <= PAGES; page += 1) {
     // Oldest first: a new one does not move the others to another page, so their answers stay cached.
-    const found = yield* list(place, {
+    const openPulls = yield* list(place, {
       state: "open",
       sort: "created",
       direction: "asc",
       page: String(page),
     });
-    pulls.push(...found);
-    if (found.length < PAGE) break;
+    pulls.push(...openPulls);
+    if (openPulls.length < PAGE) break;
   }
   return pulls;
 });
@@ -70,7 +70,7 @@ const get = Effect.fnUntraced(function* (place: Place, number: number) {
     answer: Pull,
     known: [404],
   });
-  return answer.ok ? pullOf(place, answer.value) : null;
+  return answer.ok ? toPullRequest(place, answer.value) : null;
 });
 
 /** For a missing branch, the host answers only the first two words. */
@@ -87,7 +87,7 @@ const create = Effect.fnUntraced(function* (place: Place, request: CreateRequest
     answer: Pull,
     known: [422],
   });
-  if (answer.ok) return pullOf(place, answer.value);
+  if (answer.ok) return toPullRequest(place, answer.value);
   if (nothingToOpen.test(answer.message)) return null;
   return yield* new GitError({
     code: "refused",
@@ -104,7 +104,7 @@ const close = Effect.fnUntraced(function* (place: Place, number: number) {
     known: [404, 422],
     repeatable: true,
   });
-  if (answer.ok) return pullOf(place, answer.value);
+  if (answer.ok) return toPullRequest(place, answer.value);
   // A merged one cannot be closed.
   return yield* get(place, number);
 });
@@ -155,6 +155,6 @@ export const githubPulls = (
   get: (repository, number) => at(repository, (place) => get(place, number)),
   create: (repository, request) => at(repository, (place) => create(place, request)),
   close: (repository, number) => at(repository, (place) => close(place, number)),
-  baseOf: (repository, commit) =>
+  firstParent: (repository, commit) =>
     at(repository, (place) => Effect.map(commitParents(place, commit), (parents) => parents?.[0] ?? null)),
 });

@@ -106,10 +106,10 @@ export const createBranch = Effect.fnUntraced(function* (
   place: Place,
   { branch, commit }: { readonly branch: string; readonly commit: string },
 ) {
-  const parsed = parseBranchName(branch);
-  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  const branchName = parseBranchName(branch);
+  if (Result.isFailure(branchName)) return yield* unknownRef(branchName.failure.message);
   if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
-  const made = yield* Effect.result(
+  const creation = yield* Effect.result(
     place.api(place.access, {
       method: "POST",
       path: pathIn(place, "git", "refs"),
@@ -119,7 +119,7 @@ export const createBranch = Effect.fnUntraced(function* (
       repeatable: true, // a second one finds the first one's branch
     }),
   );
-  if (Result.isSuccess(made) && made.success.ok) return;
+  if (Result.isSuccess(creation) && creation.success.ok) return;
   // The host's answer may differ from the effect, so the branch itself is read.
   const tip = yield* branchTip(place, branch);
   if (tip === commit) return;
@@ -129,11 +129,11 @@ export const createBranch = Effect.fnUntraced(function* (
       message: `The branch ${branch} already exists at another commit (${tip.slice(0, 12)}).`,
     });
   }
-  if (Result.isFailure(made)) return yield* made.failure;
+  if (Result.isFailure(creation)) return yield* creation.failure;
   if ((yield* commitParents(place, commit)) === null) return yield* unknownRef(`Commit ${commit} not found.`);
-  const said = made.success.ok ? "" : made.success.message;
+  const reason = creation.success.ok ? "" : creation.success.message;
   return yield* new GitError({
     code: "refused",
-    message: `The code host did not create the branch ${branch}. It says: ${said}`,
+    message: `The code host did not create the branch ${branch}. It says: ${reason}`,
   });
 });

@@ -33,15 +33,15 @@ const ASSERTION = { beforeS: 60, afterS: 9 * 60 };
 export const digest = (...parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 
-const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** The JSON web token (RS256) with which an app authenticates itself. @param now ms since the epoch. */
 export const appAssertion = ({ appId, privateKey }: App, now: number): string => {
   const at = Math.floor(now / 1000);
   const claims = { iat: at - ASSERTION.beforeS, exp: at + ASSERTION.afterS, iss: appId };
-  const signed = `${encoded({ alg: "RS256", typ: "JWT" })}.${encoded(claims)}`;
-  const signature = sign("RSA-SHA256", Buffer.from(signed), createPrivateKey(privateKey));
-  return `${signed}.${signature.toString("base64url")}`;
+  const unsignedToken = `${encode({ alg: "RS256", typ: "JWT" })}.${encode(claims)}`;
+  const signature = sign("RSA-SHA256", Buffer.from(unsignedToken), createPrivateKey(privateKey));
+  return `${unsignedToken}.${signature.toString("base64url")}`;
 };
 
 const Minted = Schema.Struct({
@@ -95,19 +95,19 @@ const mint = Effect.fnUntraced(function* (api: Api, installation: Installation) 
   const { name, host } = installation;
   const answer = yield* asInstallation(api, installation);
   if (answer.ok) return answer.value;
-  const said = answer.message === "" ? "" : ` It says: ${answer.message}`;
+  const reason = answer.message === "" ? "" : ` It says: ${answer.message}`;
   switch (answer.status) {
     case 401:
-      return yield* cannot(`The code host ${host.host} rejects the app's id and private key.${said}`);
+      return yield* cannot(`The code host ${host.host} rejects the app's id and private key.${reason}`);
     case 404:
-      return yield* cannot(`The code host ${host.host} does not have this installation of the app.${said}`);
+      return yield* cannot(`The code host ${host.host} does not have this installation of the app.${reason}`);
     default:
-      return yield* cannot(`The app's installation has no access to the repository ${name}.${said}`);
+      return yield* cannot(`The app's installation has no access to the repository ${name}.${reason}`);
   }
 });
 
 /** Called within the entry's turn. */
-const renewed = Effect.fnUntraced(function* (entry: Entry, making: ReturnType<typeof mint>) {
+const renew = Effect.fnUntraced(function* (entry: Entry, making: ReturnType<typeof mint>) {
   const { token, expires_at } = yield* making;
   const now = yield* Clock.currentTimeMillis;
   const expiresAt = Date.parse(expires_at);
@@ -121,25 +121,25 @@ export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses 
   const allowed = new Set(allowHosts);
   const entries = new BoundedMap<string, Entry>(TOKENS_KEPT);
 
-  const entryOf = (key: string): Entry => {
+  const tokenEntry = (key: string): Entry => {
     const entry = entries.get(key) ?? { turn: Semaphore.makeUnsafe(1), token: "", renewAt: 0 };
     entries.set(key, entry);
     return entry;
   };
 
-  const minted = (app: App, source: GithubSource, host: CodeHost): Access => {
+  const mintedAccess = (app: App, source: GithubSource, host: CodeHost): Access => {
     const key = digest(host.api, app.appId, app.installationId, app.privateKey, source.owner, source.name);
     return {
       host,
       key,
       token: (stale) =>
         Effect.suspend(() => {
-          const entry = entryOf(key);
+          const entry = tokenEntry(key);
           return entry.turn.withPermit(
             Effect.flatMap(Clock.currentTimeMillis, (now) =>
               now < entry.renewAt && entry.token !== stale
                 ? Effect.succeed(entry.token)
-                : renewed(entry, mint(api, { app, name: source.name, host })),
+                : renew(entry, mint(api, { app, name: source.name, host })),
             ),
           );
         }),
@@ -158,7 +158,7 @@ export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses 
         return Effect.succeed({ host: host.success, key, token: () => Effect.succeed(token) });
       }
       case "app":
-        return Effect.succeed(minted(credential, source, host.success));
+        return Effect.succeed(mintedAccess(credential, source, host.success));
       default:
         return Effect.fail(cannot("The repository has no token and no app."));
     }

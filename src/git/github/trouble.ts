@@ -26,7 +26,7 @@ const MESSAGE_LENGTH = 300;
 
 const record = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
 
-const textsOf = (json: unknown): readonly string[] => {
+const errorTexts = (json: unknown): readonly string[] => {
   const { message, errors } = record(json);
   const details = Array.isArray(errors) ? errors.map((error) => record(error)["message"] ?? error) : [];
   return [message, ...details].filter((text) => typeof text === "string");
@@ -35,39 +35,39 @@ const textsOf = (json: unknown): readonly string[] => {
 /** The host's own sentence in an answer. Empty if it has none. A token in it is removed. */
 export const hostMessage = ({ status, text }: WireAnswer, token: string): string => {
   if (status < 400) return "";
-  const said = storableText(textsOf(parseJson(text)).join(" ")).replaceAll(token, "[token]");
+  const message = storableText(errorTexts(parseJson(text)).join(" ")).replaceAll(token, "[token]");
   // oxlint-disable-next-line no-control-regex -- it is shown in terminals too
-  return cutText(said.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim(), MESSAGE_LENGTH);
+  return cutText(message.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim(), MESSAGE_LENGTH);
 };
 
-const refusal = (sentence: string, said: string): Trouble => ({
+const refusal = (sentence: string, words: string): Trouble => ({
   passes: false,
   afterRefusal: true,
   error: (host) =>
     new GitError({
       code: "refused",
-      message: `The code host ${host} ${sentence}${said === "" ? "" : ` It says: ${said}`}`,
+      message: `The code host ${host} ${sentence}${words === "" ? "" : ` It says: ${words}`}`,
     }),
 });
 
 /** A status that is neither a success nor one that the caller handles. */
-export const githubRefusal = (status: number, said: string): Trouble => {
+export const githubRefusal = (status: number, words: string): Trouble => {
   if (status >= 500 || status === 408)
-    return githubTrouble(`failed with status ${status}${said === "" ? "" : ` and says: ${said}`}`);
+    return githubTrouble(`failed with status ${status}${words === "" ? "" : ` and says: ${words}`}`);
   switch (status) {
     case 401:
-      return refusal("rejects the credential (401). It is wrong, expired or revoked.", said);
+      return refusal("rejects the credential (401). It is wrong, expired or revoked.", words);
     case 403:
-      return refusal("does not allow this with the credential (403). Check its permissions.", said);
+      return refusal("does not allow this with the credential (403). Check its permissions.", words);
     case 404:
       return refusal(
         "does not have this repository, or the credential has no access to it (404). Check owner, name and access.",
-        said,
+        words,
       );
     case 409:
       return refusal(
         "cannot do this with the repository in its current state (409). An empty repository needs a first commit.",
-        said,
+        words,
       );
     case 301:
     case 302:
@@ -75,9 +75,9 @@ export const githubRefusal = (status: number, said: string): Trouble => {
     case 308:
       return refusal(
         `says that the repository has moved (${status}). Create a project with its current owner and name.`,
-        said,
+        words,
       );
     default:
-      return refusal(`refused this (${status}).`, said);
+      return refusal(`refused this (${status}).`, words);
   }
 };

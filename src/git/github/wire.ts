@@ -34,7 +34,7 @@ export interface NoAnswer {
 
 export type Wire = (request: WireRequest) => Effect.Effect<WireAnswer, NoAnswer>;
 
-const headersOf = (headers: NetAnswer["headers"]): Record<string, string> =>
+const plainHeaders = (headers: NetAnswer["headers"]): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => {
       const [first] = Array.isArray(value) ? value : [value];
@@ -66,7 +66,7 @@ export const makeWire = (
             const body = await readBody(answer.body, { host: place.host, maxBytes, withinMs });
             return {
               status: answer.statusCode,
-              headers: headersOf(answer.headers),
+              headers: plainHeaders(answer.headers),
               text: body.toString("utf8"),
             };
           },

@@ -26,7 +26,7 @@ interface AttributesFile {
 }
 
 /** `diff-tree -z --raw`: `:modes objects status NUL path NUL`. Git follows no link of this name, so links are left out. */
-const listed = (output: Buffer): readonly AttributesFile[] => {
+const parseListing = (output: Buffer): readonly AttributesFile[] => {
   const parts = output.toString("utf8").split("\0");
   const files: AttributesFile[] = [];
   for (let at = 0; at + 1 < parts.length; at += 2) {
@@ -43,7 +43,7 @@ const filesIn = Effect.fnUntraced(function* (repository: string, commit: string)
     args: ["diff-tree", "-r", "-z", "--raw", "--no-renames", emptyTree, commit, "--", `:(glob)**/${FILE}`],
     environment: { GIT_LITERAL_PATHSPECS: "0" },
   });
-  const files = listed(stdout);
+  const files = parseListing(stdout);
   if (!truncated && files.length <= FILES_MAX) return files;
   return yield* new GitError({
     code: "git_failed",

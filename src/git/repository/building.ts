@@ -71,10 +71,10 @@ export const removeRepository = (
   if (path === null) return Effect.void;
   const aside = join(directory, `.removing-${randomUUID()}`);
   return filesystem("Removing the repository", async () => {
-    const gone = await rename(path, aside).then(
+    const isAbsent = await rename(path, aside).then(
       () => false,
       (error: NodeJS.ErrnoException) => (error.code === "ENOENT" ? true : Promise.reject(error)),
     );
-    if (!gone) await rm(aside, { recursive: true, force: true });
+    if (!isAbsent) await rm(aside, { recursive: true, force: true });
   });
 };

@@ -11,18 +11,18 @@ import { runGit } from "../run.ts";
 
 const FILE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
-const trimmed = (stdout: Buffer): string => stdout.toString("utf8").trim();
+const trimOutput = (stdout: Buffer): string => stdout.toString("utf8").trim();
 
 /** The root's entries without this file, as `mktree -z` reads them. */
 const others = (listing: Buffer, file: string): Buffer => {
-  const kept: Buffer[] = [];
+  const entries: Buffer[] = [];
   for (let at = 0; at < listing.length;) {
     const end = listing.indexOf(0, at) + 1;
     const entry = listing.subarray(at, end);
-    if (entry.subarray(entry.indexOf(0x09) + 1, -1).toString("latin1") !== file) kept.push(entry);
+    if (entry.subarray(entry.indexOf(0x09) + 1, -1).toString("latin1") !== file) entries.push(entry);
     at = end;
   }
-  return Buffer.concat(kept);
+  return Buffer.concat(entries);
 };
 
 /** Writes the commit. It moves no ref. */
@@ -42,7 +42,7 @@ export const writeFileCommit = Effect.fnUntraced(function* (
   const root = yield* runGit({ ...git, args: ["ls-tree", "-z", parent] });
   if (root.truncated)
     return yield* new GitError({ code: "git_failed", message: "The repository's root has too many files." });
-  const entry = Buffer.from(`100644 blob ${trimmed(blob.stdout)}\t${file}\0`);
+  const entry = Buffer.from(`100644 blob ${trimOutput(blob.stdout)}\t${file}\0`);
   const tree = yield* runGit({
     ...git,
     args: ["mktree", "-z"],
@@ -50,9 +50,9 @@ export const writeFileCommit = Effect.fnUntraced(function* (
   });
   const commit = yield* runGit({
     ...git,
-    args: ["commit-tree", trimmed(tree.stdout), "-p", parent, "-F", "-"],
+    args: ["commit-tree", trimOutput(tree.stdout), "-p", parent, "-F", "-"],
     stdin: message,
     environment: authoredIdentity(author, at),
   });
-  return trimmed(commit.stdout);
+  return trimOutput(commit.stdout);
 });

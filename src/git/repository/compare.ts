@@ -29,7 +29,7 @@ interface Sides {
 const fields = (output: Buffer): string[] => output.toString("utf8").split("\0").slice(0, -1);
 
 /** Git's seconds. An old tool's commit may have none, or more than a date holds. */
-const instantOf = (seconds: string): string => {
+const toInstant = (seconds: string): string => {
   const date = new Date(Number(seconds) * 1000);
   return (Number.isNaN(date.getTime()) ? new Date(0) : date).toISOString();
 };
@@ -41,7 +41,7 @@ export const findMergeBase = ({ path, base, head }: Sides): Effect.Effect<string
     ({ exitCode, stdout }) => (exitCode === 0 ? stdout.toString("utf8").trim() : null),
   );
 
-const commitsOf = ({ path, base, head }: Sides): Effect.Effect<readonly CommitSummary[], GitError> =>
+const readCommits = ({ path, base, head }: Sides): Effect.Effect<readonly CommitSummary[], GitError> =>
   Effect.map(
     runGit({
       repository: path,
@@ -53,7 +53,7 @@ const commitsOf = ({ path, base, head }: Sides): Effect.Effect<readonly CommitSu
         .filter((record) => record !== "")
         .map((record) => {
           const [sha = "", authorName = "", committedAt = "", subject = ""] = record.split("\n");
-          return { sha, subject, authorName, committedAt: instantOf(committedAt) };
+          return { sha, subject, authorName, committedAt: toInstant(committedAt) };
         }),
   );
 
@@ -76,7 +76,11 @@ const newMode = (record: string): Pick<FileChange, "mode"> => {
  * First the raw records, each with one path, or two if it was renamed. Then those of `numstat`: `added TAB deleted TAB
  * path`; for a rename an empty path, then the old and the new one. All end with NUL, and both lists have the same order.
  */
-const filesOf = (path: string, from: string, head: string): Effect.Effect<readonly FileChange[], GitError> =>
+const readFiles = (
+  path: string,
+  from: string,
+  head: string,
+): Effect.Effect<readonly FileChange[], GitError> =>
   Effect.map(
     runGit({
       repository: path,
@@ -137,10 +141,10 @@ const pathsAtOnce = 200;
 /** The paths among these that exist in the commit. */
 const pathsIn = (
   { path, base, head }: Sides,
-  asked: readonly string[],
+  candidates: readonly string[],
 ): Effect.Effect<ReadonlySet<string>, GitError> => {
-  const chunks = Array.from({ length: Math.ceil(asked.length / pathsAtOnce) }, (_, n) =>
-    asked.slice(n * pathsAtOnce, (n + 1) * pathsAtOnce),
+  const chunks = Array.from({ length: Math.ceil(candidates.length / pathsAtOnce) }, (_, n) =>
+    candidates.slice(n * pathsAtOnce, (n + 1) * pathsAtOnce),
   );
   const listings = [base, head].flatMap((commit) =>
     chunks.map((chunk) =>
@@ -154,10 +158,10 @@ const pathsIn = (
 };
 
 /** After the tree, `merge-tree -z` prints paths, an empty field, and messages, which also name paths. */
-const conflictPaths = (printed: readonly string[], { base, head }: Sides): readonly string[] => {
-  const end = printed.indexOf("");
-  const paths = end === -1 ? [...printed] : printed.slice(0, end);
-  const messages = end === -1 ? [] : printed.slice(end + 1);
+const conflictPaths = (lines: readonly string[], { base, head }: Sides): readonly string[] => {
+  const end = lines.indexOf("");
+  const paths = end === -1 ? [...lines] : lines.slice(0, end);
+  const messages = end === -1 ? [] : lines.slice(end + 1);
   for (let at = 0; at < messages.length;) {
     // A message is: the number of paths, the paths, the kind, the sentence.
     const kindAt = at + 1 + Number(messages[at]);
@@ -187,10 +191,10 @@ export const mergeTrees = Effect.fnUntraced(function* (
   const [tree = "", ...printed] = fields(stdout);
   // If git was stopped in the middle of its list, its exit code is meaningless.
   if (exitCode === 0 && !truncated) return { tree, conflicts: [] };
-  const named = conflictPaths(printed, sides);
-  const known = yield* pathsIn(sides, named);
-  const conflicts = named.filter((name) => known.has(name));
-  return { tree: null, conflicts: conflicts.length > 0 ? conflicts : named };
+  const candidates = conflictPaths(printed, sides);
+  const present = yield* pathsIn(sides, candidates);
+  const conflicts = candidates.filter((name) => present.has(name));
+  return { tree: null, conflicts: conflicts.length > 0 ? conflicts : candidates };
 });
 
 /** Commits, files and mergeability of `head` against `base`; see `Comparison`. */
@@ -198,8 +202,8 @@ export const compareCommits = Effect.fnUntraced(function* (sides: Sides) {
   const mergeBase = yield* findMergeBase(sides);
   const [commits, files, { tree, conflicts }] = yield* Effect.all(
     [
-      commitsOf(sides),
-      filesOf(sides.path, mergeBase ?? emptyTree, sides.head),
+      readCommits(sides),
+      readFiles(sides.path, mergeBase ?? emptyTree, sides.head),
       mergeBase === null ? Effect.succeed({ tree: null, conflicts: [] }) : mergeTrees(sides),
     ],
     { concurrency: 3 },

@@ -46,13 +46,13 @@ export interface HostedOptions {
 }
 
 const createBranch = Effect.fnUntraced(function* (path: string, branch: string, commit: string) {
-  const parsed = parseBranchName(branch);
-  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  const branchName = parseBranchName(branch);
+  if (Result.isFailure(branchName)) return yield* unknownRef(branchName.failure.message);
   if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
-  const created = yield* Effect.result(
+  const creation = yield* Effect.result(
     runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, commit, absent] }),
   );
-  if (Result.isSuccess(created)) return (yield* Faults)("branch.cut");
+  if (Result.isSuccess(creation)) return (yield* Faults)("branch.cut");
   const tip = yield* branchTip(path, branch);
   if (tip === commit) return;
   if (tip !== null) {
@@ -62,7 +62,7 @@ const createBranch = Effect.fnUntraced(function* (path: string, branch: string, 
     });
   }
   if (!(yield* isCommit(path, commit))) return yield* unknownRef(`Commit ${commit} not found.`);
-  return yield* created.failure;
+  return yield* creation.failure;
 });
 
 const beginning = Date.UTC(2000, 0, 1);
@@ -82,15 +82,16 @@ interface Creation {
 }
 
 const build = Effect.fnUntraced(function* (options: HostedOptions, request: Creation, aside: string) {
-  const asked = request.defaultBranch === null ? null : yield* checkDefaultBranch(request.defaultBranch);
+  const requestedBranch =
+    request.defaultBranch === null ? null : yield* checkDefaultBranch(request.defaultBranch);
   yield* initBare(aside);
   const branch =
     request.importFrom === null
-      ? (asked ?? "main")
+      ? (requestedBranch ?? "main")
       : yield* importInto({
           path: aside,
           source: request.importFrom,
-          defaultBranch: asked,
+          defaultBranch: requestedBranch,
           allowHosts: options.allowHosts ?? [],
         });
   if (request.importFrom === null) yield* writeInitialCommit(aside, branch);
@@ -143,7 +144,7 @@ export const hostedBackend = (options: HostedOptions): Layer.Layer<GitBackend, G
           at(repository, (path) => createBranch(path, request.branch, request.commit)),
         commitFile: (repository, { branch, ...commit }) =>
           at(repository, (path) =>
-            Effect.tap(writeFileCommit(path, commit), (made) => createBranch(path, branch, made)),
+            Effect.tap(writeFileCommit(path, commit), (commitId) => createBranch(path, branch, commitId)),
           ),
         readFile: (repository, { commit, path: file, maxBytes }) =>
           at(repository, (path) => readFile(path, { commit, file, maxBytes })),

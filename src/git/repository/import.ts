@@ -60,14 +60,14 @@ const fromSource = (
     ),
   );
 
-const headOf = (advertised: string): string | null =>
-  /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(advertised)?.[1] ?? null;
+const headBranch = (advertisement: string): string | null =>
+  /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(advertisement)?.[1] ?? null;
 
 /** @returns the default branch: the requested one, otherwise the source's HEAD, otherwise `main`. */
 export const importInto = Effect.fnUntraced(function* (request: Import) {
   const source = yield* checkSource(request.source, request);
   const reader = source.protocol === "file" ? [uploadPack] : [];
-  const advertised = yield* fromSource(source, {
+  const advertisement = yield* fromSource(source, {
     repository: request.path,
     args: ["ls-remote", "--symref", ...reader, "--", source.address, "HEAD"],
   });
@@ -89,7 +89,7 @@ export const importInto = Effect.fnUntraced(function* (request: Import) {
   const branches = new Set(listing.stdout.toString("utf8").split("\n").filter(Boolean));
   if (branches.size === 0) return yield* importFailed("The repository has no branches to import.");
   const branch = yield* checkDefaultBranch(
-    request.defaultBranch ?? headOf(advertised.toString("utf8")) ?? "main",
+    request.defaultBranch ?? headBranch(advertisement.toString("utf8")) ?? "main",
   ).pipe(Effect.mapError((error) => defaultUnfit(error)));
   if (branches.has(`refs/heads/${branch}`)) return branch;
   return yield* importFailed(`The repository has no branch ${branch}. Give the name of its default branch.`);

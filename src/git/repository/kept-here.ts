@@ -20,9 +20,9 @@ const standing = (directory: string, file: string, ageMs: number): Effect.Effect
       ids,
       (id) =>
         Effect.promise(async () => {
-          const found = await stat(join(directory, `${id}.git`, file)).catch(() => null);
+          const stats = await stat(join(directory, `${id}.git`, file)).catch(() => null);
           // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
-          return found !== null && Date.now() - found.mtimeMs >= ageMs;
+          return stats !== null && Date.now() - stats.mtimeMs >= ageMs;
         }),
       { concurrency: 8 },
     ),

@@ -22,22 +22,22 @@ export type Swap = (
 /** Swaps a branch of the repository itself. */
 export const swapIn = (path: string): Swap =>
   Effect.fnUntraced(function* (branch, { from, to }) {
-    const swapped = yield* Effect.result(
+    const update = yield* Effect.result(
       runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, to, from] }),
     );
-    if (Result.isSuccess(swapped)) return true;
+    if (Result.isSuccess(update)) return true;
     // Git's answer may differ from the effect, so the ref itself is read (threats.md G12).
     const tip = yield* branchTip(path, branch);
-    if (tip === from) return yield* swapped.failure;
+    if (tip === from) return yield* update.failure;
     return tip === to;
   });
 
-const treeOf = (path: string, commit: string): Effect.Effect<string, GitError> =>
+const readTree = (path: string, commit: string): Effect.Effect<string, GitError> =>
   Effect.map(runGit({ repository: path, args: ["rev-parse", `${commit}^{tree}`] }), ({ stdout }) =>
     stdout.toString("utf8").trim(),
   );
 
-const authorOf = Effect.fnUntraced(function* (path: string, commit: string) {
+const readAuthor = Effect.fnUntraced(function* (path: string, commit: string) {
   const { stdout } = yield* runGit({ repository: path, args: ["show", "-s", "--format=%an%x00%ae", commit] });
   const [name = "", email = ""] = stdout.toString("utf8").trimEnd().split("\0");
   return name === "" ? PLATFORM : { name, email };
@@ -56,12 +56,12 @@ const mergedCommit = Effect.fnUntraced(function* (
   if (mergeBase === base && squash !== true) return { commit: head, conflicts: [] };
   const { tree, conflicts } = yield* mergeTrees({ path, base, head });
   if (tree === null) return { commit: null, conflicts };
-  if (squash === true && tree === (yield* treeOf(path, base))) return { commit: base, conflicts };
+  if (squash === true && tree === (yield* readTree(path, base))) return { commit: base, conflicts };
   const { stdout } = yield* runGit({
     repository: path,
     args: ["commit-tree", tree, "-p", base, ...(squash === true ? [] : ["-p", head]), "-F", "-"],
     stdin: message,
-    environment: squash === true ? authoredIdentity(yield* authorOf(path, head), at) : platformIdentity(at),
+    environment: squash === true ? authoredIdentity(yield* readAuthor(path, head), at) : platformIdentity(at),
   });
   return { commit: stdout.toString("utf8").trim(), conflicts };
 });
@@ -75,7 +75,7 @@ export const hasChanges = Effect.fnUntraced(function* (
   if (base === null || !isCommitId(head) || !(yield* isCommit(path, head))) return null;
   if ((yield* findMergeBase({ path, base, head })) === null) return null;
   const { tree } = yield* mergeTrees({ path, base, head });
-  return tree !== null && tree === (yield* treeOf(path, base)) ? base : null;
+  return tree !== null && tree === (yield* readTree(path, base)) ? base : null;
 });
 
 /** One attempt at the current tip. @returns null if the tip moved meanwhile. */

@@ -36,12 +36,12 @@ export const removeMergedBranch = Effect.fnUntraced(function* (
   if (tip === null) return "absent";
   const target = yield* branchTip(path, into);
   if (target === null) return "unmerged";
-  const contained = yield* runGit({
+  const output = yield* runGit({
     repository: path,
     args: ["merge-base", "--is-ancestor", tip, target],
     expect: [0, 1],
   });
-  if (contained.exitCode !== 0 && tip !== mergedHead) return "unmerged";
+  if (output.exitCode !== 0 && tip !== mergedHead) return "unmerged";
   if (!isDryRun) yield* runGit({ repository: path, args: ["update-ref", "-d", `refs/heads/${branch}`, tip] });
   return "removed";
 });

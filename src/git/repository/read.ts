@@ -21,9 +21,9 @@ const isReachable = (path: string, commit: string): Effect.Effect<boolean, GitEr
   );
 
 export const resolveBase = Effect.fnUntraced(function* (path: string, ref: string) {
-  const parsed = parseBaseRef(ref);
-  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
-  const { name, commit } = parsed.success;
+  const baseRef = parseBaseRef(ref);
+  if (Result.isFailure(baseRef)) return yield* unknownRef(baseRef.failure.message);
+  const { name, commit } = baseRef.success;
   const branch = yield* branchTip(path, name);
   if (branch !== null) return branch;
   const tag = yield* refTarget(path, `refs/tags/${name}`);
@@ -72,7 +72,7 @@ export const readFile = Effect.fnUntraced(function* (path: string, { commit, fil
 /** How long packing may take, in milliseconds. */
 const PACK_DEADLINE_MS = 120_000;
 
-/** The commit with its history as a pack. Null: it is larger. */
+/** The commit with its history as a pack. Null if it is larger. */
 export const readPack = Effect.fnUntraced(function* (
   path: string,
   { commit, maxBytes }: { readonly commit: string; readonly maxBytes: number },
@@ -90,7 +90,7 @@ export const readPack = Effect.fnUntraced(function* (
 });
 
 /** A side of a comparison: a branch or a full commit id. */
-const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
+const resolveSide = Effect.fnUntraced(function* (path: string, side: string) {
   const tip = yield* branchTip(path, side);
   if (tip !== null) return tip;
   if (isCommitId(side) && (yield* isCommit(path, side))) return side;
@@ -100,8 +100,8 @@ const sideOf = Effect.fnUntraced(function* (path: string, side: string) {
 export const readSides = (path: string, request: { readonly base: string; readonly head: string }) =>
   Effect.all({
     path: Effect.succeed(path),
-    base: sideOf(path, request.base),
-    head: sideOf(path, request.head),
+    base: resolveSide(path, request.base),
+    head: resolveSide(path, request.head),
   });
 
 /** The branch that a plain clone checks out. It is read without a process: a push asks for each of its refs. */
@@ -119,9 +119,9 @@ export const pointHead = Effect.fnUntraced(function* (path: string, branch: stri
 
 /** Whether the branch's name is allowed for a default branch. */
 export const checkDefaultBranch = (branch: string): Effect.Effect<string, GitError> => {
-  const parsed = parseDefaultBranch(branch);
-  if (Result.isSuccess(parsed)) return Effect.succeed(parsed.success);
-  const { code, message } = parsed.failure;
+  const name = parseDefaultBranch(branch);
+  if (Result.isSuccess(name)) return Effect.succeed(name.success);
+  const { code, message } = name.failure;
   return Effect.fail(
     code === "session_branch" ? new GitError({ code: "reserved_branch", message }) : unknownRef(message),
   );

@@ -22,10 +22,10 @@ const removeTree = (path: string): Promise<void> => rm(path, { recursive: true, 
 const sweepOld = async (paths: readonly string[]): Promise<readonly string[]> => {
   const young = await Promise.all(
     paths.map(async (path) => {
-      const found = await stat(path).catch(() => null);
-      if (found === null) return [];
+      const stats = await stat(path).catch(() => null);
+      if (stats === null) return [];
       // oxlint-disable-next-line no-restricted-properties -- compared with the file system's clock, which no test drives
-      if (Date.now() - found.mtimeMs <= lockAgeMs) return [path];
+      if (Date.now() - stats.mtimeMs <= lockAgeMs) return [path];
       await removeTree(path).catch(() => undefined);
       return [];
     }),
@@ -64,9 +64,9 @@ const sweepEntry = async (directory: string, name: string): Promise<readonly str
 export const sweepLeftovers = (directory: string): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const names = yield* Effect.promise(() => readdir(directory).catch((): string[] => []));
-    const swept = names.filter((name) => isAside(name) || name.endsWith(".git"));
+    const removable = names.filter((name) => isAside(name) || name.endsWith(".git"));
     const young = yield* Effect.forEach(
-      swept,
+      removable,
       (name) =>
         Effect.orElseSucceed(
           Effect.tryPromise(() => sweepEntry(directory, name)),
@@ -78,8 +78,8 @@ export const sweepLeftovers = (directory: string): Effect.Effect<void, never, Sc
     const later = Effect.gen(function* () {
       for (let left: readonly string[] = young.flat(); left.length > 0;) {
         yield* Effect.sleep(lockAgeMs);
-        const looked = left;
-        left = yield* Effect.promise(() => sweepOld(looked));
+        const candidates = left;
+        left = yield* Effect.promise(() => sweepOld(candidates));
       }
     });
     yield* Effect.forkScoped(later);

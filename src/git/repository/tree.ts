@@ -57,13 +57,13 @@ const objectsAt = Effect.fnUntraced(function* (path: string, commit: string, pat
     if (isRootPath(file)) return `${commit}^{tree}`;
     return isTreePath(file) ? `${commit}:${file}` : "0".repeat(40);
   });
-  const asked = [`${commit}^{commit}`, ...questions];
+  const input = [`${commit}^{commit}`, ...questions];
   const { stdout } = yield* runGit({
     repository: path,
     args: ["cat-file", "-z", "--batch-check=%(objectname) %(objecttype)"],
-    stdin: asked.map((question) => `${question}\0`).join(""),
+    stdin: input.map((question) => `${question}\0`).join(""),
   });
-  const [self, ...found] = readAnswers(asked, stdout);
+  const [self, ...found] = readAnswers(input, stdout);
   if (self?.id !== commit) return yield* unknownRef(`Commit ${commit} not found.`);
   // A submodule is the commit of another repository, which this one may have as well.
   return found.map((object) => (object?.type === "blob" || object?.type === "tree" ? object : null));
@@ -75,11 +75,11 @@ interface Level {
   readonly content: Buffer;
 }
 
-const hashOf = (content: Buffer): string =>
+const treeHash = (content: Buffer): string =>
   createHash("sha1").update(`tree ${content.length}\0`).update(content).digest("hex");
 
 /** The content of a tree whose entry `name` has another id, or is gone. */
-const replaced = (content: Buffer, name: Buffer, id: string | null): Buffer => {
+const replaceEntry = (content: Buffer, name: Buffer, id: string | null): Buffer => {
   for (let at = 0; at < content.length;) {
     const end = content.indexOf(0, at);
     const next = end + 1 + ID_BYTES;
@@ -103,8 +103,8 @@ const idsWithout = (levels: readonly Level[], names: readonly string[]): Map<str
   const ids = new Map<string, string | null>();
   let below: string | null = null;
   for (const [depth, { path, content }] of [...levels.entries()].toReversed()) {
-    const changed = replaced(content, Buffer.from(names[depth] ?? ""), below);
-    below = changed.length === 0 && path !== "" ? null : hashOf(changed);
+    const newContent = replaceEntry(content, Buffer.from(names[depth] ?? ""), below);
+    below = newContent.length === 0 && path !== "" ? null : treeHash(newContent);
     ids.set(path, below);
   }
   return ids;
@@ -135,14 +135,14 @@ export const objectIds = Effect.fnUntraced(function* (
   path: string,
   { commit, paths, without }: ObjectIdsRequest,
 ): Effect.fn.Return<readonly (string | null)[], GitError> {
-  const found = yield* objectsAt(path, commit, paths);
-  const ids = found.map((object) => object?.id ?? null);
+  const objects = yield* objectsAt(path, commit, paths);
+  const ids = objects.map((object) => object?.id ?? null);
   const above = without === undefined ? null : yield* levelsAbove(path, commit, without);
   if (above === null) return ids;
-  const changed = idsWithout(above.levels, above.names);
-  return paths.map((asked, index) => {
-    if (asked === without) return null;
-    const other = changed.get(isRootPath(asked) ? "" : asked);
+  const newIds = idsWithout(above.levels, above.names);
+  return paths.map((wantedPath, index) => {
+    if (wantedPath === without) return null;
+    const other = newIds.get(isRootPath(wantedPath) ? "" : wantedPath);
     return other === undefined ? (ids[index] ?? null) : other;
   });
 });
@@ -295,7 +295,7 @@ export const listPaths = Effect.fnUntraced(function* (
 });
 
 /** The contents of the blobs, in their order. */
-const contentsOf = Effect.fnUntraced(function* (path: string, files: readonly Listed[]) {
+const readContents = Effect.fnUntraced(function* (path: string, files: readonly Listed[]) {
   if (files.length === 0) return [];
   const heads = files.map(({ blob, size }) => `${blob} blob ${size}\n`);
   const { stdout } = yield* runGit({
@@ -326,7 +326,7 @@ export const readTree = Effect.fnUntraced(function* (
   const [directory] = yield* objectsAt(path, request.commit, [request.path]);
   if (directory?.type !== "tree") return null;
   const { files, isCut } = yield* listTree(path, ["-l", directory.id], (stdout) => readPage(stdout, request));
-  const contents = yield* contentsOf(path, files);
+  const contents = yield* readContents(path, files);
   const entries = files.map(({ path: file, kind, size }, index) => ({
     path: file,
     kind,

@@ -6,15 +6,15 @@ import type { Duplex } from "node:stream";
  * with any other line end a client could speak for the hook. A line over the limit ends the talk.
  */
 export const listen = (channel: Duplex, maxLineBytes: number, hear: (line: string) => void): void => {
-  let unread: Buffer = Buffer.alloc(0);
+  let rest: Buffer = Buffer.alloc(0);
   channel.on("data", (chunk: Buffer) => {
-    const heard = Buffer.concat([unread, chunk]);
+    const received = Buffer.concat([rest, chunk]);
     let from = 0;
-    for (let end = heard.indexOf(0x0a); end !== -1; end = heard.indexOf(0x0a, from)) {
-      hear(heard.toString("utf8", from, end));
+    for (let end = received.indexOf(0x0a); end !== -1; end = received.indexOf(0x0a, from)) {
+      hear(received.toString("utf8", from, end));
       from = end + 1;
     }
-    unread = heard.subarray(from);
-    if (unread.length > maxLineBytes) channel.destroy();
+    rest = received.subarray(from);
+    if (rest.length > maxLineBytes) channel.destroy();
   });
 };

@@ -88,7 +88,7 @@ export const searchVariables = ({ ownTokens = [] }: Pick<WritePolicy, "ownTokens
   PLATFORM_SEARCH: ownTokens.length > 0 ? "tokens" : "",
 });
 
-const broken = (cause: unknown): GitError =>
+const toGitError = (cause: unknown): GitError =>
   isOutOfSpace(cause)
     ? diskFull()
     : new GitError({ code: "git_failed", message: `The push hooks cannot be set up: ${String(cause)}.` });
@@ -106,7 +106,7 @@ export const installHooks = (directory: string): Effect.Effect<void, GitError> =
       };
       await Promise.all(Object.entries(hooks).map(([name, text]) => write(name, text)));
     },
-    catch: broken,
+    catch: toGitError,
   }).pipe(Effect.andThen(checkHooks(directory)));
 
 /**
@@ -116,5 +116,5 @@ export const installHooks = (directory: string): Effect.Effect<void, GitError> =
 export const checkHooks = (directory: string): Effect.Effect<void, GitError> =>
   Effect.tryPromise({
     try: () => Promise.all(Object.keys(hooks).map((name) => access(join(directory, name), constants.X_OK))),
-    catch: broken,
+    catch: toGitError,
   }).pipe(Effect.asVoid);

@@ -4,7 +4,7 @@ import type * as Stream from "effect/Stream";
 import { createGunzip } from "node:zlib";
 import { GitError } from "../port.ts";
 
-export const inflated = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8Array, unknown> =>
+export const inflate = (body: Stream.Stream<Uint8Array, unknown>): Stream.Stream<Uint8Array, unknown> =>
   NodeStream.pipeThroughDuplex(body, {
     evaluate: () => createGunzip(),
     onError: () => new GitError({ code: "git_failed", message: "The request's gzip data is damaged." }),

@@ -15,7 +15,7 @@ export interface WrittenRef {
 }
 
 /** Receives written refs. Its answer appears after `remote:` on the pusher's terminal. */
-export type PushHeard = (written: readonly WrittenRef[]) => Effect.Effect<readonly string[]>;
+export type PushHeard = (refs: readonly WrittenRef[]) => Effect.Effect<readonly string[]>;
 
 /** A person waits at the terminal, and the messages are optional. */
 const PATIENCE = "5 seconds";
@@ -27,24 +27,24 @@ export const isDeleted = ({ commit }: WrittenRef): boolean => commit === absent;
 /**
  * @returns a function that takes the hook's lines (false for other hooks' lines), and one that answers after the last.
  */
-export const pushListener = (heard: PushHeard | undefined) => {
-  const written: WrittenRef[] = [];
+export const pushListener = (hear: PushHeard | undefined) => {
+  const refs: WrittenRef[] = [];
   const over = Deferred.makeUnsafe<void>();
   return {
     hear: (text: string): boolean => {
       if (text === "over") return Deferred.doneUnsafe(over, Effect.void);
       const [, commit, ref] = line.exec(text) ?? [];
       if (commit === undefined || ref === undefined) return false;
-      written.push({ ref, commit });
+      refs.push({ ref, commit });
       return true;
     },
     answer: (channel: Writable): Effect.Effect<void> =>
       // The time limit starts with the question. Before that, the other hooks use the channel for as long as a push
       // takes.
-      Effect.suspend(() => heard?.(written) ?? Effect.succeed([])).pipe(
+      Effect.suspend(() => hear?.(refs) ?? Effect.succeed([])).pipe(
         Effect.timeoutOrElse({ duration: PATIENCE, orElse: () => Effect.succeed([]) }),
         Effect.map((sentences) => void channel.write(sayings(sentences))),
-        (answered) => Effect.andThen(Deferred.await(over), answered),
+        (answer) => Effect.andThen(Deferred.await(over), answer),
       ),
   };
 };

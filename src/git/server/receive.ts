@@ -20,7 +20,7 @@ interface Talk {
 /** Connects a push's hooks with its judge and with the listener for written refs, while the scope is open. */
 export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, pushed }: Talk) {
   const run = yield* FiberSet.makeRuntime<never, void, never>();
-  const written = pushListener(pushed);
+  const listener = pushListener(pushed);
   let isOver = false;
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -29,7 +29,7 @@ export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, p
   );
   const tell = (reply: string): void => void channel.write(reply);
   listen(channel, maxHookLineBytes, (line) => {
-    if (written.hear(line)) return;
+    if (listener.hear(line)) return;
     const reply = judge(line);
     if (typeof reply === "string") tell(reply);
     else if (reply === null) return;
@@ -37,7 +37,7 @@ export const converse = Effect.fnUntraced(function* (channel: Duplex, { judge, p
     // A hook without an answer would block git until it is killed.
     else run(Effect.onInterrupt(Effect.map(reply, tell), () => Effect.sync(() => tell(LEFT))));
   });
-  yield* Effect.forkScoped(written.answer(channel));
+  yield* Effect.forkScoped(listener.answer(channel));
 });
 
 /** A packet's length is four hexadecimal digits, and includes those four bytes. */
@@ -51,15 +51,15 @@ export const atomicity = (): {
   readonly observe: (chunk: Uint8Array) => void;
   readonly isAtomic: () => boolean;
 } => {
-  let unread: Buffer | null = Buffer.alloc(0);
+  let rest: Buffer | null = Buffer.alloc(0);
   let atomic = false;
   const read = (): void => {
-    while (unread !== null && unread.length >= 4) {
-      const length = packetLength(unread);
-      if (!(length >= 4)) unread = null; // a flush, or no packet: the commands are over
-      else if (unread.length < length) return;
+    while (rest !== null && rest.length >= 4) {
+      const length = packetLength(rest);
+      if (!(length >= 4)) rest = null; // a flush, or no packet: the commands are over
+      else if (rest.length < length) return;
       else {
-        const line = unread.toString("latin1", 4, length);
+        const line = rest.toString("latin1", 4, length);
         const capabilities = line.indexOf("\0");
         atomic =
           capabilities !== -1 &&
@@ -68,15 +68,15 @@ export const atomicity = (): {
             .trim()
             .split(" ")
             .includes("atomic");
-        unread = capabilities === -1 ? unread.subarray(length) : null;
+        rest = capabilities === -1 ? rest.subarray(length) : null;
       }
     }
   };
   return {
     isAtomic: () => atomic,
     observe: (chunk) => {
-      if (unread === null) return;
-      unread = Buffer.concat([unread, chunk]);
+      if (rest === null) return;
+      rest = Buffer.concat([rest, chunk]);
       read();
     },
   };

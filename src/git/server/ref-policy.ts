@@ -82,8 +82,8 @@ const defaultBranchFault = (branch: string): string =>
 const nameFault = (name: string, update: RefUpdate): string | null => {
   if (isMangled(name)) return "The name of a ref is not valid UTF-8. Rename the ref, then push again.";
   if (update.oldCommit !== absent) return null;
-  const parsed = parseBranchName(name);
-  return Result.isFailure(parsed) ? parsed.failure.message : null;
+  const branch = parseBranchName(name);
+  return Result.isFailure(branch) ? branch.failure.message : null;
 };
 
 const judgeSession = (sessionId: string, protection: Protection, update: RefUpdate): string | null => {
@@ -163,11 +163,11 @@ export type Forward = (
 ) => Effect.Effect<Forwarded>;
 
 /** The sessions whose branches a push will write. */
-const steeredBy = (announced: readonly Announced[], isAtomic: boolean): readonly string[] => {
-  const allowed = announced.filter(({ refusal }) => refusal === null);
+const steeredBy = (updates: readonly Announced[], isAtomic: boolean): readonly string[] => {
+  const allowedUpdates = updates.filter(({ refusal }) => refusal === null);
   // If one ref of an atomic push is refused, nothing is written.
-  if (isAtomic && allowed.length < announced.length) return [];
-  return allowed.flatMap(({ update: { ref } }) => {
+  if (isAtomic && allowedUpdates.length < updates.length) return [];
+  return allowedUpdates.flatMap(({ update: { ref } }) => {
     const branch = ref.startsWith(branchPrefix) ? ref.slice(branchPrefix.length) : "";
     return isSessionBranch(branch) ? [branch] : [];
   });
@@ -179,40 +179,40 @@ interface Announced {
 }
 
 /** The answer to `end`: whether any ref may be written. */
-const verdict = (announced: readonly Announced[], said: readonly string[]): string => {
-  const refused = announced.flatMap(({ refusal }) => refusal ?? []);
-  return refused.length === announced.length
-    ? reply(false, [...said, ...new Set(refused)])
-    : reply(true, said);
+const verdict = (updates: readonly Announced[], answers: readonly string[]): string => {
+  const refusals = updates.flatMap(({ refusal }) => refusal ?? []);
+  return refusals.length === updates.length
+    ? reply(false, [...answers, ...new Set(refusals)])
+    : reply(true, answers);
 };
 
-const forwarded = (
-  announced: readonly Announced[],
+const forwardUpdates = (
+  updates: readonly Announced[],
   forward: Forward,
   push: Parameters<Forward>[1],
 ): string | Effect.Effect<string> => {
-  const allowed = announced.filter(({ refusal }) => refusal === null);
-  const refused = announced.flatMap(({ refusal }) => refusal ?? []);
-  if (allowed.length === 0) return verdict(announced, []);
+  const allowedUpdates = updates.filter(({ refusal }) => refusal === null);
+  const ownRefusals = updates.flatMap(({ refusal }) => refusal ?? []);
+  if (allowedUpdates.length === 0) return verdict(updates, []);
   // If one ref of an atomic push is refused, nothing is written.
-  if (push.atomic && refused.length > 0) return reply(false, [...new Set(refused)]);
-  if (new Set(allowed.map(({ update }) => update.ref)).size < allowed.length) {
+  if (push.atomic && ownRefusals.length > 0) return reply(false, [...new Set(ownRefusals)]);
+  if (new Set(allowedUpdates.map(({ update }) => update.ref)).size < allowedUpdates.length) {
     return reply(false, ["A push must not name the same ref twice."]);
   }
   return Effect.map(
     forward(
-      allowed.map(({ update }) => update),
+      allowedUpdates.map(({ update }) => update),
       push,
     ),
     ({ refusals, said }) => {
-      for (const entry of allowed) entry.refusal = refusals.get(entry.update.ref) ?? null;
-      return verdict(announced, said);
+      for (const entry of allowedUpdates) entry.refusal = refusals.get(entry.update.ref) ?? null;
+      return verdict(updates, said);
     },
   );
 };
 
-const asEffect = <E>(said: string | Effect.Effect<string, E>): Effect.Effect<string, E> =>
-  typeof said === "string" ? Effect.succeed(said) : said;
+const asEffect = <E>(text: string | Effect.Effect<string, E>): Effect.Effect<string, E> =>
+  typeof text === "string" ? Effect.succeed(text) : text;
 
 const TOKEN_PUSHED =
   "The push contains this sandbox's own token: the value of PLATFORM_CLI_TOKEN or PLATFORM_TOKEN. Everyone who can read the repository could use " +
@@ -233,7 +233,7 @@ export const pushJudge = (
   forward: Forward | null = null,
   isAtomic: () => boolean = () => false,
 ): ((line: string) => string | Effect.Effect<string> | null) => {
-  const announced = new Map<string, Announced>();
+  const updates = new Map<string, Announced>();
   let quarantine: string | null = null;
   let hasOwnToken = false;
   /** Answers by the current protection. If it cannot be read, nothing is written. */
@@ -254,12 +254,12 @@ export const pushJudge = (
     );
   return (line) => {
     if (line === "end") {
-      if (announced.size > maxRefsPerPush) {
+      if (updates.size > maxRefsPerPush) {
         return reply(false, [
-          `A push can have at most ${maxRefsPerPush} refs. This push has ${announced.size}.`,
+          `A push can have at most ${maxRefsPerPush} refs. This push has ${updates.size}.`,
         ]);
       }
-      const all = [...announced.values()];
+      const all = [...updates.values()];
       const steering = Effect.suspend(() => {
         const ids = steeredBy(all, isAtomic());
         return steers === undefined || ids.length === 0 ? Effect.void : steers(ids);
@@ -267,10 +267,10 @@ export const pushJudge = (
       if (forward === null) return judging(all, () => Effect.as(steering, verdict(all, [])));
       if (quarantine === null) return reply(false, ["The push is not in quarantine."]);
       const push = { quarantine, atomic: isAtomic() };
-      return judging(all, () => Effect.flatMap(steering, () => asEffect(forwarded(all, forward, push))));
+      return judging(all, () => Effect.flatMap(steering, () => asEffect(forwardUpdates(all, forward, push))));
     }
     const place = /^quarantine ([\w-]*)$/.exec(line)?.[1];
-    if (place !== undefined && announced.size === 0) {
+    if (place !== undefined && updates.size === 0) {
       quarantine = place;
       return null;
     }
@@ -284,18 +284,18 @@ export const pushJudge = (
       return reply(false, ["The push could not be understood."]);
     }
     const key = `${oldCommit} ${newCommit} ${ref}`;
-    const known = announced.get(key);
+    const entry = updates.get(key);
     if (verb === "ref") {
       // If a ref is announced twice, the stricter result counts.
-      const fastForward = course === "forward" && (known?.update.fastForward ?? true);
+      const fastForward = course === "forward" && (entry?.update.fastForward ?? true);
       const update = { ref, oldCommit, newCommit, fastForward };
-      if (announced.size <= maxRefsPerPush) announced.set(key, { update, refusal: null });
+      if (updates.size <= maxRefsPerPush) updates.set(key, { update, refusal: null });
       return null;
     }
-    if (known === undefined)
+    if (entry === undefined)
       return reply(false, ["The push changed while the service checked it. Push again."]);
-    const answer = (): string => (known.refusal === null ? reply(true, []) : reply(false, [known.refusal]));
+    const answer = (): string => (entry.refusal === null ? reply(true, []) : reply(false, [entry.refusal]));
     // The upstream server has already accepted or refused it.
-    return forward === null ? judging([known], answer) : answer();
+    return forward === null ? judging([entry], answer) : answer();
   };
 };

@@ -29,7 +29,7 @@ import { type Standing, standingJudge, untilEnded } from "./standing.ts";
 import { existingRepository, hooksDirectory } from "../repository/repository-path.ts";
 import { gitMessage } from "../failure.ts";
 import { feed, spawnGit } from "../run.ts";
-import { inflated } from "./inflated.ts";
+import { inflate } from "./inflated.ts";
 
 export type GitService = "git-upload-pack" | "git-receive-pack";
 
@@ -168,7 +168,7 @@ interface Exchange {
 }
 
 /** Pushing has no version 2: git itself answers a push in version 0. */
-const protocolOf = ({ protocol }: GitCall): Readonly<Record<string, string>> => {
+const protocolVariables = ({ protocol }: GitCall): Readonly<Record<string, string>> => {
   const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? "")?.[1];
   return version === undefined ? {} : { GIT_PROTOCOL: `version=${version}` };
 };
@@ -194,7 +194,7 @@ const start = ({ call, path, options, args }: Exchange) => {
           "receive.denyCurrentBranch": "ignore",
         },
     environment: fetching
-      ? protocolOf(call)
+      ? protocolVariables(call)
       : { GIT_ALLOC_LIMIT: pushAllocation, ...searchVariables(call.policy) },
   });
 };
@@ -211,28 +211,28 @@ const watch = (end: Effect.Effect<void>, lastByteAt: () => number, limit: number
   });
 
 /** One run of git: the request in, the response out. */
-const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
+const exchange = (exchangeWish: Exchange): Stream.Stream<Uint8Array, GitError> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const { repository, policy, service, standing } = wanted.call;
+      const { repository, policy, service, standing } = exchangeWish.call;
       const over = untilEnded(standing);
-      yield* Effect.raceFirst(wanted.options.takePlace(repository.projectId), over);
+      yield* Effect.raceFirst(exchangeWish.options.takePlace(repository.projectId), over);
       // Opened before git starts, so it closes after git has ended.
-      const { elsewhere } = wanted.options;
+      const { elsewhere } = exchangeWish.options;
       const forward = elsewhere === undefined ? null : yield* elsewhere.forwarding(repository.projectId);
-      const git = yield* start(wanted);
+      const git = yield* start(exchangeWish);
       const { observe, isAtomic } = atomicity();
       if (service === "git-receive-pack") {
-        const enforced = forward === null ? protectionHere(policy, wanted.path) : policy;
-        const judge = standingJudge(pushJudge(enforced, forward, isAtomic), standing, forward !== null);
-        yield* converse(git.channel, { judge, pushed: wanted.call.pushed });
+        const writePolicy = forward === null ? protectionHere(policy, exchangeWish.path) : policy;
+        const judge = standingJudge(pushJudge(writePolicy, forward, isAtomic), standing, forward !== null);
+        yield* converse(git.channel, { judge, pushed: exchangeWish.call.pushed });
       }
       let lastByteAt = yield* Clock.currentTimeMillis;
       const touch = Effect.map(Clock.currentTimeMillis, (now) => {
         lastByteAt = now;
       });
-      const broken = yield* Deferred.make<never, GitError>();
-      const request = yield* wanted.body.pipe(
+      const breakage = yield* Deferred.make<never, GitError>();
+      const request = yield* exchangeWish.body.pipe(
         Stream.runForEach((chunk) => {
           observe(chunk);
           return Effect.andThen(touch, feed(git.stdin, chunk));
@@ -240,20 +240,20 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
         Effect.andThen(Effect.sync(() => git.stdin.end())),
         // To git, a broken request must not look complete. A push marks its own end, and a fetch's git is ended by a
         // signal.
-        Effect.catch((error) => Effect.andThen(git.terminate, Deferred.fail(broken, error))),
+        Effect.catch((error) => Effect.andThen(git.terminate, Deferred.fail(breakage, error))),
         Effect.forkScoped,
       );
-      const limit = wanted.options.idleMs ?? idleMs;
+      const limit = exchangeWish.options.idleMs ?? idleMs;
       const end = (message: string) =>
         git.terminate.pipe(
-          Effect.andThen(Deferred.fail(broken, new GitError({ code: "timeout", message }))),
-          Effect.andThen(wanted.call.disconnect),
+          Effect.andThen(Deferred.fail(breakage, new GitError({ code: "timeout", message }))),
+          Effect.andThen(exchangeWish.call.disconnect),
         );
-      const stalled = end(`The transfer made no progress for ${limit / 1000} s.`);
-      yield* Effect.forkScoped(watch(stalled, () => lastByteAt, limit));
+      const endStalled = end(`The transfer made no progress for ${limit / 1000} s.`);
+      yield* Effect.forkScoped(watch(endStalled, () => lastByteAt, limit));
       yield* Effect.forkScoped(Effect.catch(over, ({ message }) => end(message)));
-      if (wanted.call.service === "git-receive-pack") {
-        const longest = wanted.options.maxPushMs ?? maxPushMs;
+      if (exchangeWish.call.service === "git-receive-pack") {
+        const longest = exchangeWish.options.maxPushMs ?? maxPushMs;
         yield* Effect.forkScoped(
           Effect.delay(end(`The push took longer than ${longest / 1000} s.`), longest),
         );
@@ -267,21 +267,21 @@ const exchange = (wanted: Exchange): Stream.Stream<Uint8Array, GitError> =>
       // A nonzero exit code is git's refusal, which it has already sent in the protocol; a signal is not. If git
       // refused early, the rest of the request is still read, because a client only listens after it has sent
       // everything.
-      const ended = Effect.gen(function* () {
+      const endTransfer = Effect.gen(function* () {
         yield* Fiber.await(request);
         const code = yield* git.exit;
         if (code === null) return yield* failure("git was stopped before it responded.");
         if (code !== 0)
-          yield* Effect.logDebug(`git ended with ${code}: ${gitMessage(git.stderr(), wanted.path)}`);
+          yield* Effect.logDebug(`git ended with ${code}: ${gitMessage(git.stderr(), exchangeWish.path)}`);
       });
       return Stream.tap(output, () => touch).pipe(
-        Stream.concat(Stream.drain(Stream.fromEffect(ended))),
-        Stream.interruptWhen(Deferred.await(broken)),
+        Stream.concat(Stream.drain(Stream.fromEffect(endTransfer))),
+        Stream.interruptWhen(Deferred.await(breakage)),
       );
     }),
   );
 
-const limited = (
+const limitBody = (
   body: Stream.Stream<Uint8Array, unknown>,
   limit: number,
 ): Stream.Stream<Uint8Array, GitError> =>
@@ -305,19 +305,19 @@ const limited = (
  * restarts.
  */
 const makeGreeting = (): ((
-  said: Stream.Stream<Uint8Array, GitError>,
+  output: Stream.Stream<Uint8Array, GitError>,
 ) => Stream.Stream<Uint8Array, GitError>) => {
-  let kept: Buffer | null = null;
-  return (said) =>
+  let buffer: Buffer | null = null;
+  return (output) =>
     Stream.suspend(() => {
-      if (kept !== null) return Stream.succeed(kept);
+      if (buffer !== null) return Stream.succeed(buffer);
       const chunks: Uint8Array[] = [];
       const keep = Effect.sync(() => {
         const whole = Buffer.concat(chunks);
         // A git that cannot read the repository also ends, but prints less.
-        if (/^[0-9a-f]{4}version 2\n.*0000$/s.test(whole.toString("latin1"))) kept = whole;
+        if (/^[0-9a-f]{4}version 2\n.*0000$/s.test(whole.toString("latin1"))) buffer = whole;
       });
-      return said.pipe(
+      return output.pipe(
         Stream.tap((chunk) => Effect.sync(() => void chunks.push(chunk))),
         Stream.concat(Stream.drain(Stream.fromEffect(keep))),
       );
@@ -326,7 +326,8 @@ const makeGreeting = (): ((
 
 const advertise = (options: Served, call: GitCall, path: string): GitResponse => {
   const answer = exchange({ call, path, options, args: ["--advertise-refs"], body: Stream.empty });
-  const speaksV2 = call.service === "git-upload-pack" && protocolOf(call)["GIT_PROTOCOL"] === "version=2";
+  const speaksV2 =
+    call.service === "git-upload-pack" && protocolVariables(call)["GIT_PROTOCOL"] === "version=2";
   const title = `# service=${call.service}\n`;
   const preamble = `${(title.length + 4).toString(16).padStart(4, "0")}${title}0000`;
   return {
@@ -347,7 +348,7 @@ const serve = (options: Served, call: GitServeCall, path: string): GitResponse =
     call.service === "git-upload-pack"
       ? maxFetchRequestBytes
       : (options.maxPackBytes ?? maxPackBytes) + maxCommandBytes;
-  const body = limited(encoding === "identity" ? call.body : inflated(call.body), limit);
+  const body = limitBody(encoding === "identity" ? call.body : inflate(call.body), limit);
   return {
     status: 200,
     headers: { ...noCache, "content-type": `application/x-${call.service}-result` },
@@ -365,9 +366,9 @@ const upstreamFailed = ({ code, message }: GitError): GitResponse | null => {
 };
 
 /** The endpoint over the repositories of a directory. */
-export const smartHttp = (given: SmartHttpOptions): SmartHttp => {
-  const takePlace = makePlaces(given.places ?? PLACES);
-  const options: Served = { ...given, takePlace, greeting: makeGreeting() };
+export const smartHttp = (partialOptions: SmartHttpOptions): SmartHttp => {
+  const takePlace = makePlaces(partialOptions.places ?? PLACES);
+  const options: Served = { ...partialOptions, takePlace, greeting: makeGreeting() };
   const answer = (call: GitCall, respond: (path: string) => GitResponse) =>
     Effect.gen(function* () {
       const path = yield* existingRepository(options.directory, call.repository);

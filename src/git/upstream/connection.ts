@@ -4,8 +4,8 @@ import * as Result from "effect/Result";
 import {
   type Connection,
   type ConnectionStep,
-  failed,
-  passed,
+  failedStep,
+  passedStep,
   unknown,
 } from "../../domain/repository/connection.ts";
 import type { Upstream } from "../../domain/repository/repository-credential.ts";
@@ -24,21 +24,21 @@ const REPOSITORY = "Check the path in the address, and whether the credential ma
 
 /** The step that a refusal concerns, after those that have passed. */
 const refusalSteps = ({ message }: GitError): readonly ConnectionStep[] => {
-  const host = passed("host", "The server answers.");
+  const host = passedStep("host", "The server answers.");
   return ABOUT_CREDENTIAL.test(message)
-    ? [host, failed("credential", message, CREDENTIAL)]
-    : [host, failed("repository", message, REPOSITORY)];
+    ? [host, failedStep("credential", message, CREDENTIAL)]
+    : [host, failedStep("repository", message, REPOSITORY)];
 };
 
 const faultSteps = (error: GitError): readonly ConnectionStep[] =>
-  error.code === "refused" ? refusalSteps(error) : [failed("host", error.message, HOST)];
+  error.code === "refused" ? refusalSteps(error) : [failedStep("host", error.message, HOST)];
 
 const branchStep = (branch: string | null, isThere: boolean): ConnectionStep => {
   if (branch === null)
-    return failed("default_branch", "The repository has no branches.", "Push a first commit to it.");
+    return failedStep("default_branch", "The repository has no branches.", "Push a first commit to it.");
   return isThere
-    ? passed("default_branch", `The branch ${branch} can be read.`)
-    : failed("default_branch", `The repository has no branch ${branch}.`, "Name an existing branch.");
+    ? passedStep("default_branch", `The branch ${branch} can be read.`)
+    : failedStep("default_branch", `The repository has no branch ${branch}.`, "Name an existing branch.");
 };
 
 /** The wanted branch, else the one that the server names, and whether it exists. */
@@ -54,26 +54,26 @@ const read = Effect.fnUntraced(function* (
   return { wanted, isThere: (yield* listRemote(remote, [ref])).has(ref) };
 }, Effect.scoped);
 
-/** @param remoteOf null for an upstream of another kind: it has no steps here. */
+/** @param findRemote null for an upstream of another kind: it has no steps here. */
 export const gitConnection = (
-  remoteOf: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>,
+  findRemote: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>,
   options: RemoteOptions,
 ): CheckConnection =>
   Effect.fnUntraced(function* (upstream, branch): Effect.fn.Return<Connection> {
-    const remote = yield* Effect.orElseSucceed(remoteOf(upstream), () => null);
+    const remote = yield* Effect.orElseSucceed(findRemote(upstream), () => null);
     if (remote === null) return { steps: [], defaultBranch: null };
-    const found = yield* Effect.result(read(remote, branch, options));
-    if (Result.isFailure(found)) return { steps: faultSteps(found.failure), defaultBranch: null };
-    const { wanted, isThere } = found.success;
+    const result = yield* Effect.result(read(remote, branch, options));
+    if (Result.isFailure(result)) return { steps: faultSteps(result.failure), defaultBranch: null };
+    const { wanted, isThere } = result.success;
     const steps = [
-      passed("host", "The server answers."),
-      passed(
+      passedStep("host", "The server answers."),
+      passedStep(
         "credential",
         remote.credential === null
           ? "The server asks for no credential."
           : "The server accepts the credential.",
       ),
-      passed("repository", "The repository was found."),
+      passedStep("repository", "The repository was found."),
       branchStep(wanted, isThere),
     ];
     return {

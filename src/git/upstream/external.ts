@@ -61,7 +61,7 @@ export interface ExternalOptions extends Pick<SmartHttpOptions, "idleMs" | "maxP
   readonly allowHosts: readonly string[];
   readonly upstreams: Upstreams["Service"];
   /** How git reaches an upstream. Null for an upstream of another kind. */
-  readonly remoteOf: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>;
+  readonly findRemote: (upstream: Upstream) => Effect.Effect<RemoteRepository | null, GitError>;
   /** How far a clone or a client's fetch may lag behind the server, in milliseconds (2 s). */
   readonly freshMs?: number;
   /** Milliseconds without a byte from the server after which a call is given up (30 s). */
@@ -86,17 +86,17 @@ export const plainRemote = ({ source, credential }: Upstream): Effect.Effect<Rem
   return Effect.succeed({ url: source.url, credential });
 };
 
-const failed = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
+const failure = (code: GitError["code"], message: string): GitError => new GitError({ code, message });
 
 const ofAnotherKind = Effect.fail(
-  failed("git_failed", "This backend does not support this kind of repository."),
+  failure("git_failed", "This backend does not support this kind of repository."),
 );
 
 const refusedBy = (reason: string): GitError =>
-  failed("refused", `The repository's server refused the change: ${reason}.`);
+  failure("refused", `The repository's server refused the change: ${reason}.`);
 
 /** The outcome of a push with one update. */
-const outcomeOf = Effect.fnUntraced(function* (
+const readOutcome = Effect.fnUntraced(function* (
   remote: Remote,
   repository: string,
   update: Pick<RefUpdate, "ref" | "oldCommit" | "newCommit">,
@@ -124,10 +124,10 @@ const removeOldSave = Effect.fnUntraced(function* (
   if (commit === null) return;
   const remote = yield* mirrors.open(projectId);
   yield* mirrors.reserve(projectId, [ref]);
-  const outcome = yield* outcomeOf(remote, path, { ref, oldCommit: commit, newCommit: absent });
+  const outcome = yield* readOutcome(remote, path, { ref, oldCommit: commit, newCommit: absent });
   if (outcome.kind === "refused") return yield* refusedBy(outcome.reason);
   if (outcome.kind === "moved")
-    return yield* failed("unavailable", `${ref} changed on the repository's server.`);
+    return yield* failure("unavailable", `${ref} changed on the repository's server.`);
   if (outcome.kind !== "taken") return yield* outcome.error;
   yield* deleteRef(path, ref);
 }, Effect.scoped);
@@ -142,8 +142,8 @@ const createBranch = Effect.fnUntraced(function* (
   mirrors: Mirrors,
   { projectId, branch, commit }: NewBranch,
 ) {
-  const parsed = parseBranchName(branch);
-  if (Result.isFailure(parsed)) return yield* unknownRef(parsed.failure.message);
+  const branchName = parseBranchName(branch);
+  if (Result.isFailure(branchName)) return yield* unknownRef(branchName.failure.message);
   if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
   const path = yield* mirrors.known(projectId);
   const isHere = isCommit(path, commit);
@@ -153,7 +153,7 @@ const createBranch = Effect.fnUntraced(function* (
   const ref = `refs/heads/${branch}`;
   const remote = yield* mirrors.open(projectId);
   yield* mirrors.reserve(projectId, [ref]);
-  const outcome = yield* outcomeOf(remote, path, { ref, oldCommit: absent, newCommit: commit });
+  const outcome = yield* readOutcome(remote, path, { ref, oldCommit: absent, newCommit: commit });
   switch (outcome.kind) {
     case "taken":
       return yield* follow(path, ref, commit);
@@ -161,8 +161,8 @@ const createBranch = Effect.fnUntraced(function* (
       return yield* refusedBy(outcome.reason);
     case "moved":
       return yield* outcome.tip === null
-        ? failed("unavailable", `The repository's server did not accept the branch ${branch}. Try again.`)
-        : failed(
+        ? failure("unavailable", `The repository's server did not accept the branch ${branch}. Try again.`)
+        : failure(
             "branch_conflict",
             `The branch ${branch} already exists at another commit (${outcome.tip.slice(0, 12)}).`,
           );
@@ -179,7 +179,7 @@ const swapAt =
       const ref = `refs/heads/${branch}`;
       const remote = yield* mirrors.open(projectId);
       yield* mirrors.reserve(projectId, [ref]);
-      const outcome = yield* outcomeOf(remote, path, { ref, oldCommit: from, newCommit: to });
+      const outcome = yield* readOutcome(remote, path, { ref, oldCommit: from, newCommit: to });
       if (outcome.kind === "moved") return false;
       if (outcome.kind === "refused") return yield* refusedBy(outcome.reason);
       if (outcome.kind !== "taken") return yield* outcome.error;
@@ -188,20 +188,20 @@ const swapAt =
     }).pipe(Effect.scoped);
 
 /** The default branch of a new project: the requested one, otherwise the server's HEAD. */
-const chooseBranch = (asked: string | null) =>
+const chooseBranch = (requestedBranch: string | null) =>
   Effect.fnUntraced(function* (remote: Remote, path: string): Effect.fn.Return<string, GitError> {
     const branches = yield* runGit({
       repository: path,
       args: ["for-each-ref", "--count=1", "refs/heads/"],
     });
     if (branches.stdout.length === 0) {
-      return yield* failed("import_failed", "The repository has no branches. Push a first commit to it.");
+      return yield* failure("import_failed", "The repository has no branches. Push a first commit to it.");
     }
-    const head = asked === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
-    const branch = asked ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? "main";
+    const head = requestedBranch === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
+    const branch = requestedBranch ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? "main";
     yield* Effect.mapError(checkDefaultBranch(branch), defaultUnfit);
     if ((yield* branchTip(path, branch)) !== null) return branch;
-    return yield* failed(
+    return yield* failure(
       "import_failed",
       `The repository has no branch ${branch}. Give the name of its default branch.`,
     );
@@ -227,19 +227,19 @@ const withCommit = Effect.fnUntraced(function* (mirrors: Mirrors, projectId: str
   return path;
 });
 
-const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions): GitBackend["Service"] => {
+const backendOver = (mirrors: Mirrors, { directory, findRemote }: ExternalOptions): GitBackend["Service"] => {
   const now = (projectId: string) => mirrors.fresh(projectId, 0);
   const reach = (upstream: Upstream): Effect.Effect<RemoteRepository, GitError> =>
-    Effect.flatMap(remoteOf(upstream), (remote) =>
+    Effect.flatMap(findRemote(upstream), (remote) =>
       remote === null ? ofAnotherKind : Effect.succeed(remote),
     );
   return GitBackend.of({
     create: Effect.fnUntraced(function* ({ projectId, defaultBranch, upstream }) {
-      const asked = defaultBranch === null ? null : yield* checkDefaultBranch(defaultBranch);
+      const requestedBranch = defaultBranch === null ? null : yield* checkDefaultBranch(defaultBranch);
       const remote = upstream === undefined ? yield* ofAnotherKind : yield* reach(upstream);
       const there = existingRepository(directory, { projectId });
       if (Result.isFailure(yield* Effect.result(there)))
-        yield* mirrors.create(projectId, remote, chooseBranch(asked));
+        yield* mirrors.create(projectId, remote, chooseBranch(requestedBranch));
       return { defaultBranch: yield* Effect.flatMap(there, headBranch) };
     }),
     checkUpstream: (upstream) => Effect.flatMap(reach(upstream), mirrors.check),
@@ -257,9 +257,9 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     commitFile: Effect.fnUntraced(function* ({ projectId }, { branch, ...commit }) {
       const path = yield* mirrors.known(projectId);
       if (isCommitId(commit.parent) && !(yield* isCommit(path, commit.parent))) yield* now(projectId);
-      const made = yield* writeFileCommit(path, commit);
-      yield* createBranch(mirrors, { projectId, branch, commit: made });
-      return made;
+      const commitId = yield* writeFileCommit(path, commit);
+      yield* createBranch(mirrors, { projectId, branch, commit: commitId });
+      return commitId;
     }),
     readFile: ({ projectId }, { commit, path: file, maxBytes }) =>
       Effect.flatMap(withCommit(mirrors, projectId, commit), (path) =>
@@ -276,7 +276,7 @@ const backendOver = (mirrors: Mirrors, { directory, remoteOf }: ExternalOptions)
     compare: ({ projectId }, sides) =>
       Effect.flatMap(currentSides(mirrors, projectId, sides), compareCommits),
     diff: ({ projectId }, { base, head, ...part }) =>
-      Effect.flatMap(currentSides(mirrors, projectId, { base, head }), (found) => diffCommits(found, part)),
+      Effect.flatMap(currentSides(mirrors, projectId, { base, head }), (sides) => diffCommits(sides, part)),
     merge: ({ projectId }, request) =>
       Effect.flatMap(mirrors.known(projectId), (path) =>
         mergeInto(path, request, {
@@ -305,7 +305,7 @@ const sentenceFor = (ref: string, outcome: PushOutcome | undefined): string | nu
 };
 
 /** Git reads a path that begins with a quote in C notation, where a colon is not a separator. */
-const quoted = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+const quote = (path: string): string => `"${path.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
 /**
  * The session branch among these that is the server's default branch. Null if none is. The server's people may make any
@@ -326,9 +326,9 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
     ) {
       const path = yield* mirrors.known(projectId);
       const remote = yield* mirrors.open(projectId);
-      const shown = yield* sessionsDefault(remote, updates);
-      if (shown !== null) {
-        const why = `${shown} is the default branch on the repository's server. Choose another default branch there.`;
+      const sessionsBranch = yield* sessionsDefault(remote, updates);
+      if (sessionsBranch !== null) {
+        const why = `${sessionsBranch} is the default branch on the repository's server. Choose another default branch there.`;
         return { refusals: new Map(updates.map(({ ref }) => [ref, why])), said: [] };
       }
       yield* mirrors.reserve(
@@ -341,15 +341,15 @@ const forwarding = (mirrors: Mirrors, projectId: string): Effect.Effect<Forward,
           ? {}
           : {
               GIT_OBJECT_DIRECTORY: join(objects, quarantine),
-              GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(objects),
+              GIT_ALTERNATE_OBJECT_DIRECTORIES: quote(objects),
             };
-      const pushed = yield* pushRefs(remote, { repository: path, updates, atomic, environment });
+      const result = yield* pushRefs(remote, { repository: path, updates, atomic, environment });
       const refusals = new Map<string, string>();
       for (const { ref } of updates) {
-        const sentence = sentenceFor(ref, pushed.outcomes.get(ref));
+        const sentence = sentenceFor(ref, result.outcomes.get(ref));
         if (sentence !== null) refusals.set(ref, sentence);
       }
-      return { refusals, said: pushed.said };
+      return { refusals, said: result.said };
     });
     return (updates, how) => {
       const odd = updates.find(({ ref }) => !isPlainRef(ref));
@@ -383,7 +383,7 @@ const freshen = (mirrors: Mirrors, ageMs: number) =>
 export const openExternal = Effect.fnUntraced(function* (
   options: ExternalOptions,
 ): Effect.fn.Return<ExternalRepositories, GitError, Scope.Scope> {
-  const { directory, allowHosts, upstreams, remoteOf } = options;
+  const { directory, allowHosts, upstreams, findRemote } = options;
   yield* requireGit;
   yield* filesystem("Creating the mirrors' directory", () =>
     mkdir(directory, { recursive: true, mode: 0o700 }),
@@ -399,9 +399,9 @@ export const openExternal = Effect.fnUntraced(function* (
   };
   const mirrors = yield* openMirrors({
     ...reaching,
-    remoteOf: Effect.fnUntraced(function* (projectId: string) {
+    findRemote: Effect.fnUntraced(function* (projectId: string) {
       const upstream = yield* upstreams.find(projectId);
-      const remote = upstream === null ? null : yield* remoteOf(upstream);
+      const remote = upstream === null ? null : yield* findRemote(upstream);
       return upstream === null || remote === null
         ? null
         : { ...remote, defaultBranch: upstream.defaultBranch };
@@ -414,6 +414,6 @@ export const openExternal = Effect.fnUntraced(function* (
   return {
     backend: backendOver(mirrors, options),
     endpoint: smartHttp({ ...options, elsewhere }),
-    checkConnection: gitConnection(remoteOf, reaching),
+    checkConnection: gitConnection(findRemote, reaching),
   };
 });

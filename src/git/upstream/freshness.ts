@@ -52,7 +52,7 @@ export const makeFreshness = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Freshness, never, Scope.Scope> {
   const scope = yield* Effect.scope;
   const states = new Map<string, State>();
-  const stateOf = (projectId: string): State => {
+  const projectState = (projectId: string): State => {
     const state = states.get(projectId) ?? {
       turn: Semaphore.makeUnsafe(1),
       begun: 0,
@@ -65,7 +65,7 @@ export const makeFreshness = Effect.fnUntraced(function* (
     return state;
   };
   const inTurn = (projectId: string, instant: number): Effect.Effect<void, GitError> => {
-    const state = stateOf(projectId);
+    const state = projectState(projectId);
     const before = state.begun;
     return state.turn.withPermit(
       Effect.gen(function* () {
@@ -96,19 +96,19 @@ export const makeFreshness = Effect.fnUntraced(function* (
   return {
     after: (projectId, instant) =>
       Effect.suspend(() =>
-        Effect.flatMap(isFresh(stateOf(projectId), instant), (fresh) =>
+        Effect.flatMap(isFresh(projectState(projectId), instant), (fresh) =>
           fresh ? Effect.void : Effect.flatMap(Effect.forkIn(inTurn(projectId, instant), scope), Fiber.join),
         ),
       ),
     note: (projectId, began) => {
-      stateOf(projectId).fetchedFrom = began;
+      projectState(projectId).fetchedFrom = began;
     },
     lose: (projectId) => {
-      stateOf(projectId).fetchedFrom = never;
+      projectState(projectId).fetchedFrom = never;
     },
     forget: (projectId) => void states.delete(projectId),
     reserve: (projectId, refs) => {
-      const state = stateOf(projectId);
+      const state = projectState(projectId);
       return Effect.acquireRelease(
         Effect.sync(() => count(state, refs, 1)),
         () =>

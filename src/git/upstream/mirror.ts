@@ -38,7 +38,7 @@ export type MirroredRepository = RemoteRepository & { readonly defaultBranch: st
 
 export interface MirrorOptions extends RemoteOptions {
   /** Null if the project has no repository of this kind. */
-  readonly remoteOf: (projectId: string) => Effect.Effect<MirroredRepository | null, GitError>;
+  readonly findRemote: (projectId: string) => Effect.Effect<MirroredRepository | null, GitError>;
 }
 
 export interface Mirrors {
@@ -117,12 +117,12 @@ const fetchSurely = (
   remote: Remote,
   { branch, ...options }: FetchOptions & { readonly branch: string },
 ): Effect.Effect<void, GitError> => {
-  const required = `refs/heads/${branch}`;
+  const requiredRef = `refs/heads/${branch}`;
   const without = Effect.andThen(requireGitServer(remote), fetchInto(path, remote, options));
-  if (options.except?.includes(required) === true) return without;
+  if (options.except?.includes(requiredRef) === true) return without;
   return Effect.catchIf(
-    fetchInto(path, remote, { ...options, required }),
-    ({ message }) => message.includes(`couldn't find remote ref ${required}`),
+    fetchInto(path, remote, { ...options, required: requiredRef }),
+    ({ message }) => message.includes(`couldn't find remote ref ${requiredRef}`),
     () => without,
   );
 };
@@ -138,8 +138,8 @@ const makeFetch = (
 ) => {
   const { directory, bounds } = options;
   const places = Semaphore.makeUnsafe(FETCHES);
-  return Effect.fnUntraced(function* (projectId: string, reserved: Iterable<string>) {
-    const except = [...reserved];
+  return Effect.fnUntraced(function* (projectId: string, reservedRefs: Iterable<string>) {
+    const except = [...reservedRefs];
     const { path, repository } = yield* repositoryOf(projectId);
     const remote = yield* openRemote(repository, options);
     const branch = repository.defaultBranch;
@@ -155,11 +155,11 @@ const makeFetch = (
 
 /** Housekeeping after many small fetches, from time to time, in the background. */
 const makeTidy = (scope: Scope.Scope) => {
-  const tidied = new Map<string, number>();
+  const tidyTimes = new Map<string, number>();
   return Effect.fnUntraced(function* (path: string) {
     const now = yield* Clock.currentTimeMillis;
-    if (now - (tidied.get(path) ?? 0) < TIDY_EVERY_MS) return;
-    tidied.set(path, now);
+    if (now - (tidyTimes.get(path) ?? 0) < TIDY_EVERY_MS) return;
+    tidyTimes.set(path, now);
     const gc = runGit({
       repository: path,
       args: ["gc", "--auto", "--quiet"],
@@ -182,28 +182,28 @@ interface Place {
 export const openMirrors = Effect.fnUntraced(function* (
   options: MirrorOptions,
 ): Effect.fn.Return<Mirrors, never, Scope.Scope> {
-  const { directory, remoteOf, bounds } = options;
-  const repositoryOf = Effect.fnUntraced(function* (projectId: string) {
+  const { directory, findRemote, bounds } = options;
+  const requireRepository = Effect.fnUntraced(function* (projectId: string) {
     const path = repositoryPath(directory, projectId);
-    const repository = path === null ? null : yield* remoteOf(projectId);
+    const repository = path === null ? null : yield* findRemote(projectId);
     return path === null || repository === null ? yield* unknownRepository() : { path, repository };
   });
-  const freshness = yield* makeFreshness(makeFetch(options, repositoryOf));
+  const freshness = yield* makeFreshness(makeFetch(options, requireRepository));
   const tidy = makeTidy(yield* Effect.scope);
 
   const fresh = Effect.fnUntraced(function* (projectId: string, ageMs: number) {
-    const { path } = yield* repositoryOf(projectId);
+    const { path } = yield* requireRepository(projectId);
     if (!(yield* isThere(directory, projectId))) freshness.lose(projectId);
     yield* freshness.after(projectId, (yield* Clock.currentTimeMillis) - ageMs);
     yield* tidy(path);
     return path;
   });
 
-  const create: Mirrors["create"] = Effect.fnUntraced(function* (projectId, given, chooseBranch) {
+  const create: Mirrors["create"] = Effect.fnUntraced(function* (projectId, wish, chooseBranch) {
     const path = repositoryPath(directory, projectId);
     if (path === null) return yield* unknownRepository();
     const began = yield* Clock.currentTimeMillis;
-    const remote = yield* openRemote(given, options);
+    const remote = yield* openRemote(wish, options);
     yield* builtInPlace(directory, path, (aside) =>
       Effect.gen(function* () {
         yield* initBare(aside);
@@ -218,17 +218,17 @@ export const openMirrors = Effect.fnUntraced(function* (
   return {
     fresh,
     create,
-    check: (given) => Effect.scoped(Effect.flatMap(openRemote(given, options), requireGitServer)),
+    check: (remote) => Effect.scoped(Effect.flatMap(openRemote(remote, options), requireGitServer)),
     reserve: freshness.reserve,
     remove: (repository) =>
       Effect.tap(removeRepository(directory, repository), () =>
         Effect.sync(() => freshness.forget(repository.projectId)),
       ),
     known: Effect.fnUntraced(function* (projectId) {
-      const { path } = yield* repositoryOf(projectId);
+      const { path } = yield* requireRepository(projectId);
       return (yield* isThere(directory, projectId)) ? path : yield* fresh(projectId, 0);
     }),
     open: (projectId) =>
-      Effect.flatMap(repositoryOf(projectId), ({ repository }) => openRemote(repository, options)),
+      Effect.flatMap(requireRepository(projectId), ({ repository }) => openRemote(repository, options)),
   };
 });

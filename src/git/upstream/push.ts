@@ -16,7 +16,7 @@ import { listRemote, type Remote, remoteError, runRemote } from "./remote.ts";
 /** The outcome of one ref. */
 export type PushOutcome =
   | { readonly kind: "taken" }
-  /** The server has another commit, `tip`. Null: the ref does not exist. */
+  /** The server has another commit, `tip`. Null if the ref does not exist. */
   | { readonly kind: "moved"; readonly tip: string | null }
   /** The server's own message. */
   | { readonly kind: "refused"; readonly reason: string }
@@ -52,7 +52,7 @@ export const isPlainRef = (ref: string): boolean => {
 
 const orNothing = (commit: string): string => (commit === absent ? "" : commit);
 
-const commandOf = (remote: Remote, { updates, atomic }: Push): readonly string[] => [
+const pushCommand = (remote: Remote, { updates, atomic }: Push): readonly string[] => [
   "push",
   "--porcelain",
   "--progress",
@@ -103,10 +103,10 @@ const outcomesIn = (stdout: string): Map<string, PushOutcome> => {
 const settle = Effect.fnUntraced(function* (
   remote: Remote,
   open: Push["updates"],
-  told: { readonly error: GitError; readonly refusals: ReadonlyMap<string, PushOutcome> },
+  report: { readonly error: GitError; readonly refusals: ReadonlyMap<string, PushOutcome> },
 ) {
-  const { error, refusals } = told;
-  const listed = yield* Effect.result(
+  const { error, refusals } = report;
+  const listing = yield* Effect.result(
     listRemote(
       remote,
       open.map(({ ref }) => ref),
@@ -114,13 +114,13 @@ const settle = Effect.fnUntraced(function* (
   );
   return open.map(({ ref, oldCommit, newCommit }): readonly [string, PushOutcome] => {
     const refusal = refusals.get(ref);
-    if (Result.isFailure(listed)) {
+    if (Result.isFailure(listing)) {
       if (refusal !== undefined) return [ref, refusal];
       // A server that refuses every call has refused this one.
-      const why = listed.failure.code === "refused" ? listed.failure : error;
+      const why = listing.failure.code === "refused" ? listing.failure : error;
       return [ref, { kind: error.code === "refused" ? "failed" : "unknown", error: why }];
     }
-    const tip = listed.success.get(ref) ?? null;
+    const tip = listing.success.get(ref) ?? null;
     if ((tip ?? absent) === newCommit) return [ref, { kind: "taken" }];
     if ((tip ?? absent) !== oldCommit) return [ref, { kind: "moved", tip }];
     return [ref, refusal ?? { kind: "failed", error }];
@@ -135,7 +135,7 @@ export const pushRefs = Effect.fnUntraced(function* (remote: Remote, push: Push)
   const run = yield* Effect.result(
     runRemote(remote, {
       repository: push.repository,
-      args: commandOf(remote, push),
+      args: pushCommand(remote, push),
       ...(push.environment === undefined ? {} : { environment: push.environment }),
       deadlineMs,
       expect: [0, 1],
@@ -149,9 +149,9 @@ export const pushRefs = Effect.fnUntraced(function* (remote: Remote, push: Push)
     const error = Result.isFailure(run)
       ? run.failure
       : remoteError(run.success.stderr, push.repository, remote.dialled);
-    const told = { error, refusals: new Map(outcomes) };
-    for (const [ref, outcome] of yield* settle(remote, open, told)) outcomes.set(ref, outcome);
+    const report = { error, refusals: new Map(outcomes) };
+    for (const [ref, outcome] of yield* settle(remote, open, report)) outcomes.set(ref, outcome);
   }
-  const pushed: Pushed = { outcomes, said: saidIn(output?.stderr ?? "") };
-  return pushed;
+  const result: Pushed = { outcomes, said: saidIn(output?.stderr ?? "") };
+  return result;
 });

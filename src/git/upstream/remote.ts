@@ -136,20 +136,20 @@ export const openRemote = Effect.fnUntraced(function* (
   { url, credential }: RemoteRepository,
   { directory, allowHosts, stallMs }: RemoteOptions,
 ): Effect.fn.Return<Remote, GitError, Scope.Scope> {
-  const checked = yield* checkRemote(url, { allowHosts });
-  if ("web" in checked) {
-    const { web, origin } = checked;
-    const known = credential?.kind === "password" ? credential : null;
+  const remote = yield* checkRemote(url, { allowHosts });
+  if ("web" in remote) {
+    const { web, origin } = remote;
+    const password = credential?.kind === "password" ? credential : null;
     return {
       address: web.address,
-      dialled: checked.address,
+      dialled: remote.address,
       stallMs,
       config: web.config,
       environment: {
         GIT_ALLOW_PROTOCOL: web.protocol,
-        ...(known === null ? {} : { GIT_ASKPASS: askpassPath(directory) }),
+        ...(password === null ? {} : { GIT_ASKPASS: askpassPath(directory) }),
       },
-      ...(known === null ? {} : { answer: passwordTeller(known, origin) }),
+      ...(password === null ? {} : { answer: passwordTeller(password, origin) }),
     };
   }
   if (credential?.kind !== "ssh_key") {
@@ -157,14 +157,14 @@ export const openRemote = Effect.fnUntraced(function* (
   }
   const files = yield* keyFiles(directory, credential);
   return {
-    address: checked.ssh.url,
-    dialled: checked.address,
+    address: remote.ssh.url,
+    dialled: remote.address,
     stallMs,
     config: {},
     environment: {
       GIT_ALLOW_PROTOCOL: "ssh",
       GIT_SSH_VARIANT: "ssh",
-      GIT_SSH_COMMAND: sshCommand(files, checked.ssh),
+      GIT_SSH_COMMAND: sshCommand(files, remote.ssh),
     },
   };
 });
@@ -190,11 +190,11 @@ const faultIn = (stderr: string, repository: string | null): string => {
   return before === undefined ? message : gitMessage(before, repository);
 };
 
-const refused = (message: string): GitError => new GitError({ code: "refused", message });
+const refusal = (message: string): GitError => new GitError({ code: "refused", message });
 
 /** R5. */
 export const notGit = (): GitError =>
-  refused(
+  refusal(
     "The repository's server answered with a web page, not with git. Check the URL and the credential: the page may ask to sign in.",
   );
 
@@ -202,27 +202,27 @@ export const notGit = (): GitError =>
 const halfWay = /RPC failed; HTTP (3\d\d|40[0-46-9]|41\d)/;
 
 /** Git and ssh have made no connection. */
-const unconnected =
+const UNCONNECTED =
   /Failed to connect|Could not connect|Couldn't connect|Connection (?:refused|timed out)|No route to host/i;
 
-/** R4, by git's message. @param dialled the address that git was told to dial */
-export const remoteError = (stderr: string, repository: string | null, dialled: string): GitError => {
+/** R4, by git's message. @param address the address that git was told to dial */
+export const remoteError = (stderr: string, repository: string | null, address: string): GitError => {
   if (isDiskFull(stderr)) return diskFull();
   const damage = damagedObject(stderr);
   if (damage !== null)
-    return refused(`The repository was read, but git refuses a part of its history. ${damage}.`);
+    return refusal(`The repository was read, but git refuses a part of its history. ${damage}.`);
   if (/info\/refs not valid: is this a git repository/.test(stderr)) return notGit();
   const [, status] = halfWay.exec(stderr) ?? [];
   if (status === "401" || status === "403") {
-    return refused(
+    return refusal(
       `The repository's server rejected the credential (HTTP ${status}) after it had accepted the first request. Check that the credential is valid and has read and write access.`,
     );
   }
-  if (status !== undefined) return refused(`The repository's server refused the request (HTTP ${status}).`);
+  if (status !== undefined) return refusal(`The repository's server refused the request (HTTP ${status}).`);
   const message = faultIn(stderr, repository);
   return !passing.test(message) && refusals.test(message)
-    ? refused(`The repository's server refused the request: ${message}`)
-    : unavailable(unconnected.test(message) ? `${message} (address ${dialled})` : message);
+    ? refusal(`The repository's server refused the request: ${message}`)
+    : unavailable(UNCONNECTED.test(message) ? `${message} (address ${address})` : message);
 };
 
 /** Every exit code of git itself. */
@@ -268,13 +268,13 @@ const list = Effect.fnUntraced(function* (
 });
 
 /** A received packet in git's trace. A web page has none. */
-const spoken = /packet: +\S+< /;
+const SPOKEN = /packet: +\S+< /;
 
 /** R5: lists refs that another call did not find, and fails if the server does not speak git. */
 const listSurely = Effect.fnUntraced(function* (remote: Remote, refs: readonly string[]) {
   const output = yield* list(remote, refs, { GIT_TRACE_PACKET: "2" });
   const isWeb = /^https?:/.test(remote.address);
-  return !isWeb || spoken.test(output.stderr) ? output : yield* notGit();
+  return !isWeb || SPOKEN.test(output.stderr) ? output : yield* notGit();
 });
 
 /** Fails if the server does not speak git (R5). */
@@ -288,7 +288,7 @@ export const listRemote = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyMap<string, string>, GitError> {
   const first = yield* list(remote, refs, {});
   const { stdout } = first.stdout.length > 0 ? first : yield* listSurely(remote, refs);
-  const found = stdout
+  const pairs = stdout
     .toString("utf8")
     .split("\n")
     .map((line): readonly [string, string] => {
@@ -297,5 +297,5 @@ export const listRemote = Effect.fnUntraced(function* (
     })
     // A symbolic ref's own line comes first. For HEAD, only its target is wanted.
     .filter(([name, value]) => refs.includes(name) && (name !== "HEAD" || value.startsWith("ref: ")));
-  return new Map(found);
+  return new Map(pairs);
 });

@@ -11,7 +11,7 @@ import {
   parseRepositoryUrl,
   type RepositoryUrl,
 } from "../../domain/repository/repository.ts";
-import { trustedHosts, unbracketed } from "../../ground/net/address.ts";
+import { trustedHosts, withoutBrackets } from "../../ground/net/address.ts";
 import { chooseAddress, type Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 import { GitError } from "../port.ts";
@@ -91,10 +91,11 @@ export const checkRemote = Effect.fnUntraced(function* (
   text: string,
   options: SourceOptions,
 ): Effect.fn.Return<Remote, GitError> {
-  const parsed = parseRepositoryUrl(text, new Set(options.allowHosts));
-  if (Result.isFailure(parsed)) return yield* new GitError({ code: "refused", message: parsed.failure });
-  const url = parsed.success;
-  const dialled = yield* dial(url, options).pipe(
+  const repository = parseRepositoryUrl(text, new Set(options.allowHosts));
+  if (Result.isFailure(repository))
+    return yield* new GitError({ code: "refused", message: repository.failure });
+  const url = repository.success;
+  const connection = yield* dial(url, options).pipe(
     Effect.mapError(
       (fault) =>
         new GitError({
@@ -104,22 +105,22 @@ export const checkRemote = Effect.fnUntraced(function* (
     ),
   );
   if (url.scheme !== "ssh") {
-    const web = webSource(url, dialled);
-    return { address: dialled.address, web, origin: new URL(web.address).origin };
+    const web = webSource(url, connection);
+    return { address: connection.address, web, origin: new URL(web.address).origin };
   }
-  const { port, address } = dialled;
-  return { address, ssh: { url: url.href, host: url.host, port, address: unbracketed(address) } };
+  const { port, address } = connection;
+  return { address, ssh: { url: url.href, host: url.host, port, address: withoutBrackets(address) } };
 });
 
 /** Reads an import's source. Refuses (`import_failed`) anything but an absolute path and a public https address. */
 export const checkSource = (text: string, options: SourceOptions): Effect.Effect<Source, GitError> => {
-  const parsed = parseImportSource(text, new Set(options.allowHosts));
-  if (Result.isFailure(parsed)) return Effect.fail(refuse(parsed.failure));
-  const source = parsed.success;
+  const importSource = parseImportSource(text, new Set(options.allowHosts));
+  if (Result.isFailure(importSource)) return Effect.fail(refuse(importSource.failure));
+  const source = importSource.success;
   return source.kind === "path"
     ? Effect.succeed({ protocol: "file", address: source.path, config: {} })
     : dial(source.url, options).pipe(
-        Effect.map((dialled) => webSource(source.url, dialled)),
+        Effect.map((connection) => webSource(source.url, connection)),
         Effect.mapError((fault) => refuse(hostMessage(fault))),
       );
 };

@@ -11,7 +11,7 @@ export class Upstreams extends Context.Service<
   Upstreams,
   {
     /** The kind of the project's repository. Null if the project does not exist. It never changes. */
-    readonly kindOf: (projectId: string) => Effect.Effect<RepositoryKind | null, GitError>;
+    readonly kind: (projectId: string) => Effect.Effect<RepositoryKind | null, GitError>;
     /**
      * The project's upstream with its default branch. Null for a hosted repository, and if the project does not exist.
      */

@@ -9,12 +9,12 @@ const HOST_NAME =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.?$/;
 
 /** A host as the resolver gets it: an IPv6 address without the brackets of a URL. */
-export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
+export const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
 /** A host as programs compare it: `0x7f.1` is 127.0.0.1 (threats.md X03). Null if it is not a host. */
-export const canonicalHost = (written: string): string | null => {
-  if (!URL.canParse(`http://${written}/`)) return null;
-  const host = unbracketed(new URL(`http://${written}/`).hostname).replace(/\.$/, "");
+export const canonicalHost = (text: string): string | null => {
+  if (!URL.canParse(`http://${text}/`)) return null;
+  const host = withoutBrackets(new URL(`http://${text}/`).hostname).replace(/\.$/, "");
   return isIP(host) !== 0 || HOST_NAME.test(host) ? host : null;
 };
 
@@ -22,8 +22,8 @@ export const canonicalHost = (written: string): string | null => {
  * A host as the lists of operators have it, whatever its spelling. Names that only the operator's own resolver knows may
  * have characters that no other name has.
  */
-export const comparableHost = (written: string): string => {
-  const host = unbracketed(written);
+export const comparableHost = (text: string): string => {
+  const host = withoutBrackets(text);
   return canonicalHost(isIP(host) === 6 ? `[${host}]` : host) ?? host.toLowerCase().replace(/\.$/, "");
 };
 
@@ -108,7 +108,7 @@ export const trustedHosts = (hosts: readonly string[], setting?: string): Allowa
 export const isTrustedHost = (host: string, { hosts }: Allowances): boolean =>
   hosts === "every" || hosts.has(comparableHost(host));
 
-/** Why an address of a host may not be dialled. Null: it may. */
+/** Why an address of a host may not be dialled. Null if it may. */
 export const dialRefusal = (
   address: string,
   host: string,

@@ -19,7 +19,7 @@ import {
   type RequestInit,
   type Response,
 } from "undici";
-import { isTrustedHost, unbracketed } from "./address.ts";
+import { isTrustedHost, withoutBrackets } from "./address.ts";
 import { dial, type DialOptions } from "./dial.ts";
 import { errorCode, NetFault, toFault } from "./fault.ts";
 
@@ -59,7 +59,7 @@ export interface FetchOptions extends Omit<RequestInit, "dispatcher" | "redirect
   readonly withinMs?: number;
 }
 
-const limited = ({ signal, withinMs }: Pick<NetRequest, "signal" | "withinMs">): AbortSignal =>
+const requestSignal = ({ signal, withinMs }: Pick<NetRequest, "signal" | "withinMs">): AbortSignal =>
   AbortSignal.any([
     ...(signal === undefined ? [] : [signal]),
     ...(withinMs === undefined ? [] : [AbortSignal.timeout(withinMs)]),
@@ -77,24 +77,24 @@ const sentOnce = (agent: Agent, host: string): Dispatcher => {
 
 const secureConnector = (options: DialOptions): buildConnector.connector => {
   const encrypt = buildConnector({ timeout: options.connectMs, allowH2: false });
-  return (wanted, connected) => {
-    const host = unbracketed(wanted.hostname);
-    const isSecure = wanted.protocol === "https:";
-    const port = Number(wanted.port) || (isSecure ? 443 : 80);
+  return (wish, callback) => {
+    const host = withoutBrackets(wish.hostname);
+    const isSecure = wish.protocol === "https:";
+    const port = Number(wish.port) || (isSecure ? 443 : 80);
     dial({ host, port }, options).then(
       (socket) => {
-        if (!isSecure) return connected(null, socket);
+        if (!isSecure) return callback(null, socket);
         // Addresses are not sent as names (RFC 6066, 3), and names without the dot at their end.
         const servername = isIP(host) === 0 ? { servername: host.replace(/\.$/, "") } : {};
         return encrypt(
-          { ...wanted, hostname: host, httpSocket: socket, ...servername },
+          { ...wish, hostname: host, httpSocket: socket, ...servername },
           (...[error, secured]) =>
             error === null
-              ? connected(null, secured)
-              : connected(new NetFault(host, { _tag: "Tls", code: errorCode(error) }), null),
+              ? callback(null, secured)
+              : callback(new NetFault(host, { _tag: "Tls", code: errorCode(error) }), null),
         );
       },
-      (error: Error) => connected(error, null),
+      (error: Error) => callback(error, null),
     );
   };
 };
@@ -194,7 +194,7 @@ export class NetClient {
         method: method as Dispatcher.HttpMethod,
         headers: { ...headers, host: url.host },
         body,
-        signal: limited(request),
+        signal: requestSignal(request),
       });
     } catch (error) {
       throw toFault(error, { host: url.hostname, withinMs });
@@ -231,7 +231,7 @@ export class NetClient {
       return await send(url, {
         ...init,
         redirect: "manual",
-        signal: limited(options),
+        signal: requestSignal(options),
         dispatcher: sentOnce(this.#agent, url.hostname),
       });
     } catch (error) {

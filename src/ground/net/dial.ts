@@ -13,7 +13,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { connect, isIP, type Socket } from "node:net";
-import { type Allowances, comparableHost, dialRefusal, unbracketed } from "./address.ts";
+import { type Allowances, comparableHost, dialRefusal, withoutBrackets } from "./address.ts";
 import { type DialAttempt, errorCode, NetFault } from "./fault.ts";
 
 /** The addresses of a name. */
@@ -49,7 +49,7 @@ export const resolveAll: Resolve = async (host) =>
   (await lookup(host, { all: true })).map(({ address }) => address);
 const connectTcp: Connect = (host, port) => connect({ host, port, noDelay: true, keepAlive: true });
 
-const resolved = async (host: string, { resolve = resolveAll, connectMs }: DialOptions) => {
+const resolveHost = async (host: string, { resolve = resolveAll, connectMs }: DialOptions) => {
   const { promise: late, reject } = Promise.withResolvers<never>();
   // oxlint-disable-next-line no-restricted-globals -- below Effect, as the resolver itself
   const timer = setTimeout(() => reject(new NetFault(host, { _tag: "Late", ms: connectMs })), connectMs);
@@ -63,22 +63,22 @@ const resolved = async (host: string, { resolve = resolveAll, connectMs }: DialO
 };
 
 /** The families alternate, so that one that leads nowhere does not use up the time. The resolver says which is first. */
-const alternated = (addresses: readonly string[]): readonly string[] => {
+const alternate = (addresses: readonly string[]): readonly string[] => {
   const [first = ""] = addresses;
-  const preferred = addresses.filter((address) => isIP(address) === isIP(first));
+  const sameFamily = addresses.filter((address) => isIP(address) === isIP(first));
   const others = addresses.filter((address) => isIP(address) !== isIP(first));
-  return preferred
+  return sameFamily
     .flatMap((address, index) => [address, ...others.slice(index, index + 1)])
-    .concat(others.slice(preferred.length))
+    .concat(others.slice(sameFamily.length))
     .slice(0, ADDRESSES_MAX);
 };
 
 /** The addresses of a host in the order in which they are dialled (N1, N2). @throws NetFault */
-const checkedAddresses = async (written: string, options: DialOptions): Promise<readonly string[]> => {
-  const host = unbracketed(written);
+const checkedAddresses = async (text: string, options: DialOptions): Promise<readonly string[]> => {
+  const host = withoutBrackets(text);
   // `0x7f.1` is an address too. A name keeps the dot at its end, which the resolver heeds.
   const literal = comparableHost(host);
-  const addresses = isIP(literal) === 0 ? await resolved(host, options) : [literal];
+  const addresses = isIP(literal) === 0 ? await resolveHost(host, options) : [literal];
   if (addresses.length === 0) throw new NetFault(host, { _tag: "NoSuchName" });
   const { allowances } = options;
   for (const address of addresses) {
@@ -86,7 +86,7 @@ const checkedAddresses = async (written: string, options: DialOptions): Promise<
     if (kind !== null)
       throw new NetFault(host, { _tag: "ForbiddenAddress", address, kind, setting: allowances.setting });
   }
-  return alternated([...new Set(addresses)]);
+  return alternate([...new Set(addresses)]);
 };
 
 const CONNECT_FAULTS: Readonly<Record<string, string>> = {
@@ -112,10 +112,10 @@ const race = async (
   const { promise, resolve, reject } = Promise.withResolvers<Connected>();
   const waiting = [...addresses];
   const open = new Map<Socket, string>();
-  const failed: DialAttempt[] = [];
+  const failures: DialAttempt[] = [];
   let next: NodeJS.Timeout | undefined;
   const fail = (): void =>
-    reject(new NetFault(unbracketed(host), { _tag: "NotConnected", attempts: failed }));
+    reject(new NetFault(withoutBrackets(host), { _tag: "NotConnected", attempts: failures }));
   const dialNext = (): void => {
     clearTimeout(next);
     const address = waiting.shift();
@@ -129,7 +129,7 @@ const race = async (
     socket.on("error", (error) => {
       if (!open.delete(socket)) return;
       const code = errorCode(error);
-      failed.push({ address, port, why: CONNECT_FAULTS[code] ?? `fails (${code})` });
+      failures.push({ address, port, why: CONNECT_FAULTS[code] ?? `fails (${code})` });
       if (waiting.length > 0) dialNext();
       else if (open.size === 0) fail();
     });
@@ -138,7 +138,7 @@ const race = async (
   };
   // oxlint-disable-next-line no-restricted-globals -- as above
   const limit = setTimeout(() => {
-    for (const address of open.values()) failed.push({ address, port, why: "does not answer" });
+    for (const address of open.values()) failures.push({ address, port, why: "does not answer" });
     fail();
   }, connectMs);
   dialNext();

@@ -141,7 +141,7 @@ export const errorCode = (error: unknown): string => {
 /**
  * The fault for an error of the client library, which may wrap it. An abort by the caller stays as it is.
  *
- * @param withinMs the limit for the whole request. Null: it has none.
+ * @param withinMs the limit for the whole request.
  */
 export const toFault = (
   error: unknown,

@@ -7,7 +7,7 @@ import type { StoreError } from "../../store/ports/journal.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
 import { instant } from "../steps/wire.ts";
 import { Conflict, Internal, TooMany, Unavailable, Unprocessable } from "../api/errors.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 export const databaseUnavailable = ({ isDiskFull = false }: StoreError): Unavailable =>
   new Unavailable({
@@ -25,7 +25,7 @@ export const capReached = ({
   readonly activeSessions: number;
 }) =>
   new TooMany({
-    error: `The account has ${activeSessions} of ${counted(limit, "session")} running. Stop one or wait.`,
+    error: `The account has ${activeSessions} of ${quantity(limit, "session")} running. Stop one or wait.`,
     code: "session_cap_reached",
     details: { limit, active_sessions: activeSessions },
   });
@@ -33,7 +33,7 @@ export const capReached = ({
 /** The agent of a session has started as many sessions as it may. */
 export const childrenFull = ({ limit }: { readonly limit: number }) =>
   new TooMany({
-    error: `This session has started ${counted(limit, "session that is", "sessions that are")} live. Stop one of them, or wait.`,
+    error: `This session has started ${quantity(limit, "session that is", "sessions that are")} live. Stop one of them, or wait.`,
     code: "child_sessions_reached",
     details: { limit },
   });

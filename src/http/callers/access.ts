@@ -1,11 +1,16 @@
 /** Which callers have a privilege (domain/person/privileges.ts). test/http/access.test.ts checks every cell. */
-import { ruleOf, standingOf, type CallerKind, type Privilege } from "../../domain/person/privileges.ts";
+import {
+  privilegeRule,
+  powerStanding,
+  type CallerKind,
+  type Privilege,
+} from "../../domain/person/privileges.ts";
 import { includesRole, type MergeRole, type ProjectRole } from "../../domain/person/role.ts";
 import type { Principal, Reached } from "../../store/ports/people/identity.ts";
 
 export const callerKind = ({ kind, origin }: Principal): CallerKind => (kind === "sandbox" ? kind : origin);
 
-const standingFor = (privilege: Privilege) => standingOf(ruleOf(privilege).power);
+const standingFor = (privilege: Privilege) => powerStanding(privilegeRule(privilege).power);
 
 /** The lowest role in a project that has a privilege there. Null: it does not depend on a project. */
 export const neededRole = (privilege: Privilege, mergeRole: MergeRole): ProjectRole | null => {
@@ -45,7 +50,7 @@ export const lackInto = (
   privilege: Privilege,
   session: { readonly id: string; readonly parentSessionId: string | null } | null,
 ): Lack | null => {
-  const { agents = [] } = ruleOf(privilege);
+  const { agents = [] } = privilegeRule(privilege);
   if (callerKind(caller) !== "session" || agents.length === 0) return lackOf(caller, privilege);
   if (session === null) return null;
   const { sessionId } = caller;

@@ -18,7 +18,7 @@ import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./ac
 import { actingAs } from "./acting.ts";
 import { requireAllowed } from "./agent-rules.ts";
 import { answering } from "../steps/answers.ts";
-import { ruleOf, type Privilege } from "../../domain/person/privileges.ts";
+import { privilegeRule, type Privilege } from "../../domain/person/privileges.ts";
 import { Access, Authorized, Caller, type Arrived } from "../api/access.ts";
 import {
   type BadRequest,
@@ -211,7 +211,7 @@ export const requirePrivilege = Effect.fnUntraced(function* (caller: Arrived, pr
 /** As `requireRole`, and fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
 const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
   yield* requireRole(caller, privilege);
-  const { tool } = ruleOf(privilege);
+  const { tool } = privilegeRule(privilege);
   const { reached } = caller;
   if (tool !== undefined && reached !== undefined)
     yield* requireAllowed(caller, reached.path.projectId, tool);

@@ -1,6 +1,6 @@
 /** Whose own credentials a session would have that the caller starts (domain/connector/own-credential.ts). */
 import * as Effect from "effect/Effect";
-import { personOf } from "../../services/connectors/own-credentials.ts";
+import { credentialOwner } from "../../services/connectors/own-credentials.ts";
 import { Caller } from "../api/access.ts";
 
 /** A person's id. Null for a trigger's agent, and for one whose session another person steered (own-credential.ts O2). */
@@ -9,5 +9,5 @@ export const callingPerson = Effect.gen(function* () {
   if (origin === "trigger") return null;
   return sessionId === null
     ? user.id
-    : yield* personOf({ id: sessionId, origin: "session", createdBy: user.id });
+    : yield* credentialOwner({ id: sessionId, origin: "session", createdBy: user.id });
 });

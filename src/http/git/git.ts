@@ -209,7 +209,7 @@ const mayFetchSaves = (caller: Arrived): boolean =>
 
 /** The live tokens of a session's sandbox (ref-policy.ts W7). */
 const tokensOf = Effect.fnUntraced(function* (sessionId: string) {
-  const sandbox = yield* (yield* Sandboxes).newestOf(sessionId);
+  const sandbox = yield* (yield* Sandboxes).newest(sessionId);
   const { cliToken, serviceKey } = yield* Keyring;
   return sandbox === null ? [] : [cliToken(sandbox.id), serviceKey(sandbox.id)];
 });

@@ -5,7 +5,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import type { AuditAction } from "../../domain/person/audit.ts";
 import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
-import { audited, type Said } from "../../services/audit.ts";
+import { withAudit, type Said } from "../../services/audit.ts";
 import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/ports/people/device-logins.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
@@ -68,12 +68,12 @@ const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
 const approve = Effect.fnUntraced(function* ({ code, ...wanted }: WantedGrant & { readonly code: string }) {
   const grant = yield* tokenGrant(wanted);
   const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant });
-  return wire(yield* found(yield* decided.pipe(audited(decidedBy("device_login.approved", grant)))));
+  return wire(yield* found(yield* decided.pipe(withAudit(decidedBy("device_login.approved", grant)))));
 });
 
 const deny = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
   const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant: null });
-  yield* found(yield* decided.pipe(audited(decidedBy("device_login.denied"))));
+  yield* found(yield* decided.pipe(withAudit(decidedBy("device_login.denied"))));
 });
 
 export const deviceLoginHandlers = HttpApiBuilder.group(

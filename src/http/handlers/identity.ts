@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { Pause } from "../../ground/pause.ts";
 import { tokenHash } from "../../domain/ids.ts";
@@ -54,7 +54,7 @@ const createToken = Effect.fnUntraced(function* ({
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
-      audited(({ id, projectId }) => ({
+      withAudit(({ id, projectId }) => ({
         action: "token.created",
         target: id,
         ...(projectId !== null && { projectId }),
@@ -96,7 +96,7 @@ const removeIdentity = Effect.fnUntraced(function* (id: string) {
   const { user } = yield* Caller;
   const issuers = (yield* SignInProviders).map(({ issuer }) => issuer);
   const removed = yield* (yield* Identities).remove({ userId: user.id, id, issuers }).pipe(
-    audited((identity) => {
+    withAudit((identity) => {
       if (identity === null || identity === "last") return null;
       const { issuer, subject, name } = identity;
       return { action: "identity.removed", target: user.id, changes: { issuer, subject, name } };
@@ -128,7 +128,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
           const now = yield* Clock.currentTimeMillis;
           const row = { action: "token.deleted", target: params.id } as const;
           const deleted = (yield* Identity).deleteToken(owner, params.id, now);
-          if (!(yield* deleted.pipe(audited((isDeleted) => (isDeleted ? row : null)))))
+          if (!(yield* deleted.pipe(withAudit((isDeleted) => (isDeleted ? row : null)))))
             return yield* notFound("token");
         }),
       ),
@@ -150,7 +150,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
           const { user } = yield* Caller;
           const row = { action: "browser.all_ended", target: user.id } as const;
           const ended = (yield* BrowserSessions).endAll(user.id);
-          yield* ended.pipe(audited((isEnded) => (isEnded ? row : null)));
+          yield* ended.pipe(withAudit((isEnded) => (isEnded ? row : null)));
         }),
       ),
     )
@@ -169,7 +169,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
         Effect.gen(function* () {
           const row = { action: "browser.ended", target: params.id } as const;
           const ended = (yield* BrowserSessions).end((yield* Caller).user.id, params.id);
-          if (!(yield* ended.pipe(audited((isEnded) => (isEnded ? row : null)))))
+          if (!(yield* ended.pipe(withAudit((isEnded) => (isEnded ? row : null)))))
             return yield* notFound("browser");
         }),
       ),

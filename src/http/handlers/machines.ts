@@ -32,7 +32,7 @@ import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { instant, pageRequest } from "../steps/wire.ts";
 import { MachinesGroup } from "../api/sessions/machines.ts";
 import { Platform } from "../api/platform.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 type Query = Parameters<typeof pageRequest>[0];
 type SessionPath = { readonly pid: string; readonly sid: string };
@@ -63,7 +63,7 @@ const slotFacts = Effect.fnUntraced(function* ({ accountId, status }: Session) {
   const account = yield* (yield* Identity).account(accountId);
   if (account === null || isLive(status) || account.activeSessions < account.sessionCap) return [];
   return [
-    `All ${counted(account.sessionCap, "slot")} of the account are in use: a restart is refused until one is free.`,
+    `All ${quantity(account.sessionCap, "slot")} of the account are in use: a restart is refused until one is free.`,
   ];
 });
 
@@ -85,7 +85,7 @@ const workFacts = ({ status, saved, unsaved, restored }: Session): readonly stri
   ...(saved === null || isSafe(saved)
     ? []
     : [
-        `Its work is not saved whole${saved.error === null ? "." : `: ${saved.error}`}${saved.pending.length === 0 ? "" : ` ${counted(countLeft(saved.pending), "path")} missing.`}`,
+        `Its work is not saved whole${saved.error === null ? "." : `: ${saved.error}`}${saved.pending.length === 0 ? "" : ` ${quantity(countLeft(saved.pending), "path")} missing.`}`,
       ]),
   ...(status === "running" && saved !== null && saved.at !== null
     ? [`Its last save is of ${saved.at}.`]
@@ -157,8 +157,8 @@ const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
 
 const sandbox = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
   const { id: sessionId } = yield* sessionFor(yield* Caller, path);
-  const { memory, newestOf } = yield* Sandboxes;
-  const found = yield* newestOf(sessionId);
+  const { memory, newest } = yield* Sandboxes;
+  const found = yield* newest(sessionId);
   const loaded = found === null ? null : yield* memory.load(found.id);
   if (found === null || loaded === null) return yield* notFound("sandbox of this session");
   const failed = found.failure === null ? [] : [found.failure.message, ADVICE[found.failure.code]];
@@ -186,7 +186,7 @@ const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Quer
   const { requestTtlMs } = yield* Limits;
   const facts = [
     ...(sandboxId === null ? ["No sandbox takes messages now."] : []),
-    ...(queue.length > 0 ? [`${counted(queue.length, "message")} in the queue.`] : []),
+    ...(queue.length > 0 ? [`${quantity(queue.length, "message")} in the queue.`] : []),
     ...(held ? ["The queue is held: it goes on when a person says so, or posts a message."] : []),
   ];
   return yield* machineView(
@@ -235,7 +235,7 @@ const account = Effect.fnUntraced(function* (query: Query) {
       actor,
       snapshot: { ...accountMachine.start({}).snapshot, state: newest?.last.to ?? "idle" },
       facts: [
-        `${activeSessions} of ${counted(sessionCap, "slot")} in use. ${counted(queuedFires, "fire")} in the queue.`,
+        `${activeSessions} of ${quantity(sessionCap, "slot")} in use. ${quantity(queuedFires, "fire")} in the queue.`,
         ...(queuedFires > 0 && isFull ? ["The next fire starts when a session ends."] : []),
       ],
       due: {},

@@ -21,11 +21,11 @@ import type { ConversationEvent } from "../../machines/conversation-events.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { knownAgent, takesMessages } from "../../services/projects/agents.ts";
-import { requireProviderOf } from "../../services/projects/models.ts";
+import { requireChosenProvider } from "../../services/projects/models.ts";
 import { usableModels } from "../../services/projects/account-models.ts";
-import { personOf } from "../../services/connectors/own-credentials.ts";
+import { credentialOwner } from "../../services/connectors/own-credentials.ts";
 import type { Agent } from "../../domain/agents/agents.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { serviceContext } from "../../services/sessions/service-context.ts";
 import { Conversations, type Item, type Turn } from "../../store/ports/sessions/conversations.ts";
@@ -85,7 +85,7 @@ const refuseSecretsIn = (projectId: string, texts: readonly string[]) =>
 
 const checkModel = Effect.fnUntraced(function* (session: Session, agent: Agent, agentModel: string) {
   yield* checkModelName(agent, "model", agentModel);
-  yield* requireProviderOf(session, { agent, agentModel }).pipe(
+  yield* requireChosenProvider(session, { agent, agentModel }).pipe(
     Effect.catchTag("UnknownModel", ({ message }) => unknownModel(message)),
   );
 });
@@ -361,15 +361,15 @@ const notRunning = () =>
 
 const models = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* conversing(params);
-  const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+  const sandbox = yield* (yield* Sandboxes).newest(session.id);
   if (session.status !== "running" || sandbox?.status !== "active") return yield* notRunning();
   const daemon = yield* DaemonClient;
-  const link = yield* linked(yield* SandboxProvider, sandbox.id);
+  const link = yield* withLink(yield* SandboxProvider, sandbox.id);
   const context = yield* (yield* serviceContext)(sandbox.id, session.id);
   const offers = yield* daemon.models(link, context);
   const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
   const { id, accountId, projectId, origin, createdBy } = session;
-  const personId = yield* personOf({ id, origin, createdBy });
+  const personId = yield* credentialOwner({ id, origin, createdBy });
   const { providers } = yield* usableModels({ accountId, projectId, personId });
   const priced = offers.models.map((model) => ({ ...knownFacts(model.id, providers), ...model }));
   return { ...offers, models: priced, lacks: agent._tag === "Some" ? lackedBy(agent.value.runtime) : [] };

@@ -19,7 +19,7 @@ import { Conflict } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
 import { requireOperatorAccount } from "../callers/operator-account.ts";
 import { answering } from "../steps/answers.ts";
-import { problemsOf } from "../../services/problems.ts";
+import { findProblems } from "../../services/problems.ts";
 import { instant, instantOrNull } from "../steps/wire.ts";
 import { OperatorGroup } from "../api/operator.ts";
 import { Platform } from "../api/platform.ts";
@@ -94,7 +94,7 @@ const read = Effect.gen(function* () {
     now,
     database: yield* operations.database,
     nodes: yield* (yield* Nodes).all,
-    sandboxesOf: (nodeId: string) => held.get(nodeId) ?? 0,
+    countSandboxes: (nodeId: string) => held.get(nodeId) ?? 0,
     scheduler: yield* (yield* Scheduler).state,
     ...(yield* operations.backlogs),
     ownerless: (yield* (yield* Sessions).ownerless).length,
@@ -120,7 +120,7 @@ const show = Effect.gen(function* () {
     runtime_version: process.versions.node,
     node_id: (yield* ThisNode).id,
     started_at: instant(seen.now - Math.round(process.uptime() * 1000)),
-    problems: problemsOf(seen),
+    problems: findProblems(seen),
     database: {
       version: database.version,
       size_bytes: database.sizeBytes,
@@ -131,7 +131,7 @@ const show = Effect.gen(function* () {
       id,
       url,
       dead_at: instantOrNull(deadAt),
-      sandboxes: seen.sandboxesOf(id),
+      sandboxes: seen.countSandboxes(id),
     })),
     scheduler: {
       ticked_at: instantOrNull(scheduler.tickedAt),

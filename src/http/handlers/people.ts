@@ -3,10 +3,10 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { Actors } from "../../services/actors.ts";
-import { told } from "../../actors/delivery.ts";
+import { deliver } from "../../actors/delivery.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import type { AccountRole, ProjectRole } from "../../domain/person/role.ts";
-import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
+import { withAudit, auditedChange, unlessSame } from "../../services/audit.ts";
 import { forgetLeft } from "../../services/connectors/left-credentials.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { Accounts } from "../../store/ports/people/accounts.ts";
@@ -73,13 +73,13 @@ const deactivate = Effect.fnUntraced(function* (id: string) {
   const row = stateChanged("person.deactivated");
   const ended = people.deactivate(accountId, id, now).pipe(
     // One who was deactivated before stays as she is.
-    audited((person) => (typeof person === "object" && person?.deactivatedAt !== now ? null : row(person))),
+    withAudit((person) => (typeof person === "object" && person?.deactivatedAt !== now ? null : row(person))),
   );
   const answer = yield* found(yield* ended);
   const actors = yield* Actors;
   yield* Effect.forEach(
     yield* people.unwantedSessions,
-    (session) => told(actors.session(session.id, { type: "user.deactivated" })),
+    (session) => deliver(actors.session(session.id, { type: "user.deactivated" })),
     { concurrency: 8, discard: true },
   );
   yield* forgetLeft;
@@ -121,7 +121,7 @@ const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = 
       now,
     })
     .pipe(
-      audited(({ id }) => ({
+      withAudit(({ id }) => ({
         action: "invitation.created",
         target: id,
         changes: { name, role, projects: projects.map((each) => `${each.project_id} ${each.role}`) },
@@ -193,7 +193,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
       answering(
         Effect.gen(function* () {
           const reactivated = (yield* People).reactivate((yield* Caller).accountId, params.id);
-          return yield* found(yield* reactivated.pipe(audited(stateChanged("person.reactivated"))));
+          return yield* found(yield* reactivated.pipe(withAudit(stateChanged("person.reactivated"))));
         }),
       ),
     )
@@ -215,7 +215,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
           const { accountId } = yield* Caller;
           const revoked = (yield* People).revokeInvitation(accountId, params.id, now);
           const row = { action: "invitation.revoked", target: params.id } as const;
-          if (!(yield* revoked.pipe(audited((isRevoked) => (isRevoked ? row : null)))))
+          if (!(yield* revoked.pipe(withAudit((isRevoked) => (isRevoked ? row : null)))))
             return yield* notFound("invitation");
         }),
       ),

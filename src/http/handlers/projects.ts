@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import { audited, auditedChange, unlessSame } from "../../services/audit.ts";
+import { withAudit, auditedChange, unlessSame } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
 import { Creations } from "../../duties/unclaimed.ts";
@@ -79,7 +79,7 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
     const changes = { name: request.name, repository: source.kind, default_branch: made.defaultBranch };
     const row = { action: "project.created", target: id, projectId: id, changes } as const;
     return yield* project.pipe(
-      audited(() => row),
+      withAudit(() => row),
       Effect.catchTag("Taken", nameTaken),
     );
   });

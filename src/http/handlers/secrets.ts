@@ -5,7 +5,7 @@ import * as Result from "effect/Result";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { Directory } from "../../services/directory.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { tryKey } from "../../services/projects/model-keys.ts";
@@ -134,7 +134,7 @@ export const put = Effect.fnUntraced(function* (
       },
     )
     .pipe(
-      audited((created) => ({
+      withAudit((created) => ({
         action: "secret.set",
         target: params.name,
         changes: {
@@ -200,7 +200,7 @@ export const secretsHandlers = HttpApiBuilder.group(Platform.add(SecretsGroup), 
           const now = yield* Clock.currentTimeMillis;
           const row = { action: "secret.removed", target: params.name } as const;
           const removed = (yield* Secrets).remove(project.id, params.name, now);
-          if (!(yield* removed.pipe(audited((isRemoved) => (isRemoved ? row : null)))))
+          if (!(yield* removed.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
             return yield* notFound("secret");
           yield* (yield* Directory).refresh(project.id);
         }),

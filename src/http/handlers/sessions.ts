@@ -404,7 +404,7 @@ const listAll = Effect.fnUntraced(function* (query: ListQuery) {
   });
   const page =
     projectId === null
-      ? sessions.listOf({ accountId, userId: listReader(caller) }, request)
+      ? sessions.listForReader({ accountId, userId: listReader(caller) }, request)
       : sessions.list(projectId, request);
   return pageAnswer(yield* page);
 });
@@ -464,7 +464,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
       answering(
         Effect.gen(function* () {
           const session = yield* sessionFor(yield* Caller, params);
-          const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+          const sandbox = yield* (yield* Sandboxes).newest(session.id);
           return sandbox === null ? yield* notFound("sandbox of this session") : sandboxWire(sandbox);
         }),
       ),

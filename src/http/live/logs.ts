@@ -11,7 +11,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Stream from "effect/Stream";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { parseUuid } from "../../domain/ids.ts";
 import {
@@ -157,7 +157,7 @@ class Follower {
     const { sessionId, userId, role } = this.#scope;
     const opened = Effect.gen({ self: this }, function* () {
       const provider = yield* SandboxProvider;
-      const link = yield* linked(provider, sandboxId);
+      const link = yield* withLink(provider, sandboxId);
       const nowMs = yield* Clock.currentTimeMillis;
       const key = (yield* Keyring).serviceKey(sandboxId);
       const context = signUserContext({ userId, sessionId, role, nowMs }, key);

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
-import { audited, refusedEntry } from "../../services/audit.ts";
+import { withAudit, refusedEntry } from "../../services/audit.ts";
 import { BrowserSessions, type SignedInPerson } from "../../store/ports/people/browser-sessions.ts";
 import { Forbidden } from "../api/errors.ts";
 import { actingAs, signedInActor } from "../callers/acting.ts";
@@ -27,7 +27,7 @@ import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../answers/refused-requests.ts";
 import { ownPage, type OwnLook, PAGE_NAME, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 const SECURITY_HEADERS = {
   "content-security-policy": PAGE_POLICY,
@@ -67,7 +67,7 @@ const signIn = Effect.gen(function* () {
   const body = yield* ownPageBody(SignIn, { field: "token", words: "must be a token" });
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
   const { row, session } = yield* newSession;
-  const opened = (yield* BrowserSessions).open(hash ?? "", row).pipe(audited(entered("token", row.id)));
+  const opened = (yield* BrowserSessions).open(hash ?? "", row).pipe(withAudit(entered("token", row.id)));
   const user = hash === null ? null : yield* opened;
   // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
   if (user === null) {
@@ -94,13 +94,13 @@ const showLink = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const code = new URLSearchParams(request.url.split("?")[1] ?? "").get("code") ?? "";
   const now = yield* Clock.currentTimeMillis;
-  const person = yield* (yield* BrowserSessions).personOf(tokenHash(code), now);
+  const person = yield* (yield* BrowserSessions).person(tokenHash(code), now);
   if (person === null) return yield* linkRefused;
-  const name = escaped(person.name);
+  const name = escapeHtml(person.name);
   const body = [
     `<h1>Sign in as ${name}?</h1>`,
     `<p>This one-time link signs this browser in as <strong>${name}</strong>. Another person who is signed in here is signed out.</p>`,
-    `<form method="post" action="/dashboard/open"><input type="hidden" name="code" value="${escaped(code)}">`,
+    `<form method="post" action="/dashboard/open"><input type="hidden" name="code" value="${escapeHtml(code)}">`,
     `<p><button type="submit">Sign in as ${name}</button></p></form>`,
     '<p class="quiet">If you did not ask for this link, <a href="/">go to the page</a> without it.</p>',
   ];
@@ -112,7 +112,7 @@ const openLink = Effect.gen(function* () {
   const code = (yield* ownForm).get("code") ?? "";
   const { row, session } = yield* newSession;
   const opened = (yield* BrowserSessions).openLink(tokenHash(code), row);
-  const user = yield* opened.pipe(audited(entered("link", row.id)));
+  const user = yield* opened.pipe(withAudit(entered("link", row.id)));
   const home = HttpServerResponse.redirect("/", { status: 303 });
   if (user === null) return yield* linkRefused;
   // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
@@ -134,7 +134,7 @@ const signOut = Effect.gen(function* () {
   const hash = yield* sessionHash(yield* HttpServerRequest.HttpServerRequest, (yield* Addresses).publicUrl);
   if (hash !== null)
     yield* (yield* BrowserSessions).signOut(hash).pipe(
-      audited((person) =>
+      withAudit((person) =>
         person === null
           ? null
           : {
@@ -162,7 +162,7 @@ const makeLink = Effect.gen(function* () {
   const issued = issueCode(tokenHash(token));
   const row = { action: "sign_in.link_created", target: caller.tokenId } as const;
   const code = yield* issued.pipe(
-    audited(() => row),
+    withAudit(() => row),
     actingAs(caller, request),
   );
   const { publicUrl } = yield* Addresses;

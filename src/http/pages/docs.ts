@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import { HttpRouter, type HttpServerResponse } from "effect/http";
 import { type HttpApi, type HttpApiGroup, OpenApi } from "effect/http-api";
 import { pagesWith } from "./look.ts";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 type Node = Readonly<Record<string, unknown>>;
 
@@ -42,9 +42,9 @@ interface ApiDocument {
 const page = pagesWith();
 
 /** Text of the document: what stands in backquotes is code. */
-const prose = (text: string): string => escaped(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+const prose = (text: string): string => escapeHtml(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 const block = (value: unknown): string =>
-  `<pre><code>${escaped(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</code></pre>`;
+  `<pre><code>${escapeHtml(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</code></pre>`;
 
 const cells = (tag: string, row: readonly string[]): string =>
   `<tr>${row.map((cell) => `<${tag}>${cell}</${tag}>`).join("")}</tr>`;
@@ -56,8 +56,8 @@ const bodyOf = ({ content = {} }: Body): string =>
   Object.entries(content)
     .map(([type, { schema, example }]) => {
       const shown =
-        example === undefined ? "" : `<p>Example, <code>${escaped(type)}</code>:</p>${block(example)}`;
-      const details = `<details><summary>Schema of <code>${escaped(type)}</code></summary>${block(schema)}</details>`;
+        example === undefined ? "" : `<p>Example, <code>${escapeHtml(type)}</code>:</p>${block(example)}`;
+      const details = `<details><summary>Schema of <code>${escapeHtml(type)}</code></summary>${block(schema)}</details>`;
       return shown + details;
     })
     .join("");
@@ -67,7 +67,7 @@ const operationOf = (path: string, method: string, operation: Operation): string
   const verb = method.startsWith("x-") ? "ANY METHOD" : method.toUpperCase();
   const success = Object.entries(responses).filter(([status]) => status.startsWith("2"));
   return [
-    `<section id="${escaped(operationId)}"><h3><code>${verb} ${escaped(path)}</code></h3>`,
+    `<section id="${escapeHtml(operationId)}"><h3><code>${verb} ${escapeHtml(path)}</code></h3>`,
     `<p>${prose(summary)}</p>`,
     ...(operation["x-codeSamples"] ?? []).map(({ source }) => block(source)),
     parameters.length === 0
@@ -75,8 +75,8 @@ const operationOf = (path: string, method: string, operation: Operation): string
       : table(
           ["Parameter", "In", ""],
           parameters.map(({ name, in: place, required = false, description = "" }) => [
-            `<code>${escaped(name)}</code>`,
-            escaped(place),
+            `<code>${escapeHtml(name)}</code>`,
+            escapeHtml(place),
             `${required ? "Required. " : ""}${prose(description)}`,
           ]),
         ),
@@ -85,7 +85,7 @@ const operationOf = (path: string, method: string, operation: Operation): string
     table(
       ["Status", ""],
       Object.entries(responses).map(([status, { description = "" }]) => [
-        escaped(status),
+        escapeHtml(status),
         prose(description),
       ]),
     ),
@@ -105,20 +105,20 @@ const docsPage = ({ info, tags, paths, components }: ApiDocument): HttpServerRes
   }));
   const contents = operations.map(
     ({ operation: { operationId, summary = "" } }) =>
-      `<li><a href="#${escaped(operationId)}"><code>${escaped(operationId)}</code></a> ${prose(summary)}</li>`,
+      `<li><a href="#${escapeHtml(operationId)}"><code>${escapeHtml(operationId)}</code></a> ${prose(summary)}</li>`,
   );
   const schemas = Object.entries(components.schemas).map(
     ([name, schema]: readonly [string, unknown]) =>
-      `<section id="schema-${escaped(name)}"><h3>${escaped(name)}</h3>${block(schema as Node)}</section>`,
+      `<section id="schema-${escapeHtml(name)}"><h3>${escapeHtml(name)}</h3>${block(schema as Node)}</section>`,
   );
   const body = [
-    `<h1>${escaped(info.title)}</h1>\n<p>${prose(info.description ?? "")}</p>`,
+    `<h1>${escapeHtml(info.title)}</h1>\n<p>${prose(info.description ?? "")}</p>`,
     '<p>How to use and operate the service: <a href="/docs/guide">the guide</a>.</p>',
     '<p>The same as an OpenAPI document: <a href="/openapi.json">/openapi.json</a>.</p>',
     `<nav><ul>\n${contents.join("\n")}\n</ul></nav>`,
     ...groups.map(
       ({ name, members }) =>
-        `<h2>${escaped(name)}</h2>\n${members
+        `<h2>${escapeHtml(name)}</h2>\n${members
           .map(({ path, method, operation }) => operationOf(path, method, operation))
           .join("\n")}`,
     ),

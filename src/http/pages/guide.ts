@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { pagesWith } from "./look.ts";
 import { renderMarkdown, type Heading } from "./markdown.ts";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 const ROOT = "/docs/guide";
 /** Below so many sections a page needs no table of contents. */
@@ -69,7 +69,8 @@ const resolver = (documents: Documents, file: string) => (href: string) => {
 
 const titleOf = ({ source }: Document): string => /^# (.+)$/m.exec(source)?.[1] ?? "Guide";
 
-const link = (address: string, text: string): string => `<a href="${escaped(address)}">${escaped(text)}</a>`;
+const link = (address: string, text: string): string =>
+  `<a href="${escapeHtml(address)}">${escapeHtml(text)}</a>`;
 
 const listOf = (items: readonly string[]): string =>
   `<ul>\n${items.map((item) => `<li>${item}</li>`).join("\n")}\n</ul>`;

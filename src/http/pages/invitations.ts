@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
-import { audited, refusedEntry } from "../../services/audit.ts";
+import { withAudit, refusedEntry } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions } from "../../store/ports/people/browser-sessions.ts";
 import { People } from "../../store/ports/people/people.ts";
@@ -71,7 +71,7 @@ const accept = Effect.gen(function* () {
     made === null ? Effect.void : Effect.asVoid(browsers.open(hash, row)),
   );
   const person = yield* accepted.pipe(
-    audited((made) =>
+    withAudit((made) =>
       made === null
         ? null
         : {

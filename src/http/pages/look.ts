@@ -1,7 +1,7 @@
 /** What the pages of text share: one look, and headers that let them load nothing and run nothing. */
 import { createHash } from "node:crypto";
 import { HttpServerResponse } from "effect/http";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 const BASE = `
 :root { color-scheme: light dark; }
@@ -59,7 +59,7 @@ export const pagesWith = (ownStyle = "") => {
       [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        `<title>${escaped(title)}</title>\n<style>${style}</style>\n</head>\n<body>`,
+        `<title>${escapeHtml(title)}</title>\n<style>${style}</style>\n</head>\n<body>`,
         body,
         "</body>\n</html>\n",
       ].join("\n"),

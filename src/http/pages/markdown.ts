@@ -3,7 +3,7 @@
  * caller says where it leads, so that a document can put no markup and no script into a page.
  */
 import MarkdownIt, { type Token } from "markdown-it";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 export interface Heading {
   readonly depth: number;
@@ -98,14 +98,14 @@ const codeBlock = (tokens: readonly Token[], index: number): string => {
   const { content = "", info = "" } = tokens[index] ?? {};
   // The page runs no script that could draw one.
   const label = info.trim() === "mermaid" ? '<p class="caption">Diagram in Mermaid notation</p>' : "";
-  return `${label}<pre tabindex="0"><code>${escaped(content.replace(/\n$/, ""))}</code></pre>\n`;
+  return `${label}<pre tabindex="0"><code>${escapeHtml(content.replace(/\n$/, ""))}</code></pre>\n`;
 };
 
 const headingEnd = (tokens: readonly Token[], index: number): string => {
   const { tag = "", meta } = tokens[index] ?? {};
   const id = meta?.["id"];
   if (typeof id !== "string") return `</${tag}>\n`;
-  return ` <a class="anchor" href="#${escaped(id)}" aria-label="Link to this section">#</a></${tag}>\n`;
+  return ` <a class="anchor" href="#${escapeHtml(id)}" aria-label="Link to this section">#</a></${tag}>\n`;
 };
 
 Object.assign(reader.renderer.rules, {

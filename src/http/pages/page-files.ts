@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import * as Schema from "effect/Schema";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 import { keptFile, madeOnce } from "../../ground/build-cache.ts";
 import { BUNDLE_SOURCES, bundlePage, type Content } from "./page-bundle.ts";
 
@@ -83,7 +83,7 @@ export const ownPage = async (
   { name, logo }: OwnLook,
 ): Promise<readonly PageFile[]> => {
   if (name === PAGE_NAME && logo === null) return files;
-  const title = escaped(name);
+  const title = escapeHtml(name);
   const picture = logo === null ? "" : `<img class="logo" src="${logo.name}" alt="" />`;
   const named = (html: string) =>
     html

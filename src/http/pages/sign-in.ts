@@ -13,7 +13,7 @@ import {
   type ProviderId,
   type SignInCause,
 } from "../../domain/person/sign-in.ts";
-import { audited, refusedEntry } from "../../services/audit.ts";
+import { withAudit, refusedEntry } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import {
   SignInProviders,
@@ -39,7 +39,7 @@ import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 import { DOOR_STYLE, doorBody, pagesWith } from "./look.ts";
 import { type Flow, browserFlow, withFlow, withoutFlow } from "./sign-in-flow.ts";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 const provider = Effect.gen(function* () {
   const { params } = yield* HttpRouter.RouteContext;
@@ -130,7 +130,7 @@ const refusal = (status: number, title: string, text: string) =>
       title,
       status,
       body: doorBody(
-        `<h1>${escaped(title)}</h1>\n<p>${escaped(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
+        `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
       ),
     }),
   );
@@ -213,7 +213,7 @@ const link = Effect.fnUntraced(function* (
   const row = { action: "identity.linked", target: userId, actor, changes } as const;
   const linked = yield* (yield* Identities)
     .link(yield* identityOf(person), linkTo, now)
-    .pipe(audited((result) => (result === "linked" ? row : null)));
+    .pipe(withAudit((result) => (result === "linked" ? row : null)));
   if (linked === "linked")
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
   yield* Effect.logWarning("a sign-in was not added", { provider: flow.provider, why: linked });
@@ -249,7 +249,7 @@ const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
       entry: yield* entryOf(flow, person),
       newPerson: { id: yield* newUuid, name: person.name },
     })
-    .pipe(audited(entered(flow, row.id)));
+    .pipe(withAudit(entered(flow, row.id)));
   const signUpCause = result.kind === "unknown" ? yield* signUpRefusalOf(person) : null;
   if (result.kind !== "signed_in")
     yield* refusedSignIn(flow.provider, { outcome: result.kind, cause: signUpCause });
@@ -311,8 +311,8 @@ const login = Effect.gen(function* () {
     return yield* leading(chosen, returnTo, (url) => HttpServerResponse.redirect(url, { status: 303 }));
   const body = [
     "<h1>Sign in</h1>",
-    `<form method="post" action="/dashboard/login/${chosen.id}"><input type="hidden" name="return" value="${escaped(returnTo)}">`,
-    `<p><button type="submit">Sign in with ${escaped(chosen.label)}</button></p></form>`,
+    `<form method="post" action="/dashboard/login/${chosen.id}"><input type="hidden" name="return" value="${escapeHtml(returnTo)}">`,
+    `<p><button type="submit">Sign in with ${escapeHtml(chosen.label)}</button></p></form>`,
     '<p class="quiet">If you did not want to sign in, <a href="/">go to the page</a>.</p>',
   ];
   return pageOf({ title: "Sign in", body: doorBody(body.join("\n")), hasForm: true });
@@ -326,7 +326,7 @@ const loginByForm = Effect.gen(function* () {
     HttpServerResponse.setHeader(
       pageOf({
         title: "Sign in",
-        body: doorBody(`<p><a href="${escaped(url)}">Go on to ${escaped(chosen.label)}</a></p>`),
+        body: doorBody(`<p><a href="${escapeHtml(url)}">Go on to ${escapeHtml(chosen.label)}</a></p>`),
       }),
       "refresh",
       `0;url=${url}`,

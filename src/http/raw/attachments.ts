@@ -12,7 +12,7 @@ import {
   ATTACHMENT_MAX,
   attachmentName,
   isImage,
-  mediaTypeOf,
+  detectMediaType,
   type AttachmentHead,
 } from "../../domain/conversation/attachment.ts";
 import { parseUuid } from "../../domain/ids.ts";
@@ -68,7 +68,7 @@ const arrived = Effect.fnUntraced(function* (caller: Arrived, pid: string) {
   const attachment: Attachment = {
     id: randomUUID(),
     name: attachmentName(name),
-    mediaType: mediaTypeOf(request.headers["content-type"] ?? null, content),
+    mediaType: detectMediaType(request.headers["content-type"] ?? null, content),
     sha256: createHash("sha256").update(content).digest("hex"),
     content,
   };

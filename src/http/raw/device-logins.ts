@@ -16,7 +16,7 @@ import {
   shownCode,
 } from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
-import { audited, type Said } from "../../services/audit.ts";
+import { withAudit, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
 import { DeviceLogins, type Claimed } from "../../store/ports/people/device-logins.ts";
 import { actingUnknown, requestSender } from "../callers/acting.ts";
@@ -96,7 +96,7 @@ const claim = Effect.gen(function* () {
   const [token, id, now] = [yield* newAccessToken, yield* newUuid, yield* Clock.currentTimeMillis];
   const claimed = yield* (yield* DeviceLogins)
     .claim({ deviceHash: tokenHash(device), token: { id, hash: tokenHash(token) }, now })
-    .pipe(audited((made) => (made.kind === "token" ? createdBy(made, id) : null)));
+    .pipe(withAudit((made) => (made.kind === "token" ? createdBy(made, id) : null)));
   if (claimed.kind !== "token") return refusal(...WAITING[claimed.kind]);
   const { expiresAt } = claimed;
   return answer({

@@ -18,7 +18,7 @@ import { isRecord } from "../../ground/record.ts";
 import { CallApproval, type TellProgress } from "../../services/connectors/call-approval.ts";
 import { callTool, directTools, findTools } from "../../services/connectors/executor.ts";
 import {
-  said,
+  textResult,
   type AgentCaller,
   type AgentResult,
   type Arguments,
@@ -110,13 +110,13 @@ const perform = (caller: AgentCaller, { name, given }: Call, ways: Ways) => {
   if (name === "call_result") {
     const known = typeof id === "string" ? parseUuid(id) : null;
     return known === null
-      ? Effect.succeed(said("call_result needs id, the id of a call.", true))
+      ? Effect.succeed(textResult("call_result needs id, the id of a call.", true))
       : Effect.flatMap(CallApproval, ({ result }) => result(caller, known));
   }
   if (name !== "call_tool") return callNamed(caller, { name, given }, ways);
   return typeof wanted === "string" && isRecord(inner)
     ? callNamed(caller, { name: wanted, given: inner }, ways)
-    : Effect.succeed(said("call_tool needs name, a text, and arguments, an object.", true));
+    : Effect.succeed(textResult("call_tool needs name, a text, and arguments, an object.", true));
 };
 
 /** Tells a client that gave a progress token that its call still waits. A client that is gone is not told. */

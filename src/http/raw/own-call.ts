@@ -1,6 +1,6 @@
 /** A call of one of the platform's own tools: its arguments are checked, the API is asked, and both are on record. */
 import * as Effect from "effect/Effect";
-import { said, type AgentCaller, type Arguments } from "../../services/connectors/executor-decision.ts";
+import { textResult, type AgentCaller, type Arguments } from "../../services/connectors/executor-decision.ts";
 import { recordOwnCall, refuseOwnCall } from "../../services/connectors/own-calls.ts";
 import { Addresses } from "../limits.ts";
 import { askOwn, type OwnAnswer, type Router } from "./own-api.ts";
@@ -19,8 +19,8 @@ const failed = (text: string): string => {
 
 const resultOf = (tool: OwnTool, { status, text }: OwnAnswer, pages: Pages) =>
   status < 300
-    ? said(JSON.stringify(Object.assign(tool.shape(text, pages), { note: NOTE })))
-    : said(failed(text), true);
+    ? textResult(JSON.stringify(Object.assign(tool.shape(text, pages), { note: NOTE })))
+    : textResult(failed(text), true);
 
 const LATE: OwnAnswer = {
   status: 503,

@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { errorStatus, Unavailable, type ApiError } from "../api/errors.ts";
 import { RETRY_AFTER_SECONDS } from "../answers/respond.ts";
-import { escaped } from "../../ground/html.ts";
+import { escapeHtml } from "../../ground/html.ts";
 
 /** No cache keeps it, no page may frame it, and it sends no referrer. */
 const HEADERS = {
@@ -29,7 +29,7 @@ export const answerPage = (response: ServerResponse, error: ApiError): void => {
   const title = TITLES[status] ?? "The preview is not available";
   const page =
     `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>${title}</title>\n` +
-    `<h1>${title}</h1>\n<p>${escaped(error.error)}</p>\n</html>\n`;
+    `<h1>${title}</h1>\n<p>${escapeHtml(error.error)}</p>\n</html>\n`;
   response.writeHead(status, {
     ...HEADERS,
     ...(error instanceof Unavailable ? { "retry-after": RETRY_AFTER_SECONDS } : {}),

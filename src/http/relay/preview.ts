@@ -34,7 +34,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newPassword } from "../../services/entropy.ts";
 import { tokenHash } from "../../domain/ids.ts";
 import { FORWARDER_PORT, RUNTIME_PORT, SERVICE_PORT } from "../../domain/sandbox/launch.ts";
@@ -102,7 +102,7 @@ export const makePreview = Effect.fnUntraced(function* (
   const { sandboxId } = session;
   const link = { tokenId: caller.tokenId, sessionId: session.id, sandboxId, port, expiresAt, now };
   const row = { action: "preview.created", target: session.id, changes: { port } } as const;
-  yield* (yield* Previews).issue({ hash: tokenHash(secret), ...link }).pipe(audited(() => row));
+  yield* (yield* Previews).issue({ hash: tokenHash(secret), ...link }).pipe(withAudit(() => row));
   const { previews } = yield* Addresses;
   return {
     url: previewLink(previews, { port, sessionId: session.id }, secret),

@@ -15,7 +15,7 @@ import { isSteeringRequest } from "../../domain/connector/own-credential.ts";
 import { tokenHash, tokenKind, parseUuid } from "../../domain/ids.ts";
 import { signUserContext, USER_CONTEXT_HEADER } from "../../domain/sandbox/user-context.ts";
 import { Activity } from "../../services/sessions/activity.ts";
-import { linked } from "../../services/answered.ts";
+import { withLink } from "../../services/answered.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { openProxy, type AnswerFailure, type Cut, type Failure, type Upstream } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
@@ -150,7 +150,7 @@ export const relayUpstream = Effect.fnUntraced(function* (
   const keyring = yield* Keyring;
   const provider = yield* SandboxProvider;
   const { touch, open } = yield* Activity;
-  const link = yield* Effect.catchTag(linked(provider, session.sandboxId), "SandboxError", ({ node }) =>
+  const link = yield* Effect.catchTag(withLink(provider, session.sandboxId), "SandboxError", ({ node }) =>
     Effect.fail(node === "away" ? nodeAway() : notRunning(session)),
   );
   const context = signUserContext(

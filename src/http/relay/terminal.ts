@@ -26,7 +26,7 @@ import {
 } from "../../domain/session/terminal.ts";
 import { openProxy } from "../../proxy/proxy.ts";
 import { responseOn } from "../../proxy/tunnel.ts";
-import { Acting, audited } from "../../services/audit.ts";
+import { Acting, withAudit } from "../../services/audit.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { neededRole } from "../callers/access.ts";
 import { auditActor } from "../callers/acting.ts";
@@ -136,7 +136,7 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
   };
   const recorded = (action: "terminal.opened" | "terminal.closed") => {
     const row = { action, target: id, changes: { terminal: wish.id, again: wish.after !== null } };
-    return Effect.provideService(Effect.void.pipe(audited(() => row)), Acting, act);
+    return Effect.provideService(Effect.void.pipe(withAudit(() => row)), Acting, act);
   };
   yield* recorded("terminal.opened");
   const needs = neededRole(yield* privilegeHere, "owner") ?? "owner";

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { STEERING_ACTS } from "../../domain/connector/own-credential.ts";
 import { OwnSubscriptions } from "../../services/projects/own-subscriptions.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden } from "../api/errors.ts";
@@ -41,5 +41,5 @@ export const giveOwnCredentials = Effect.fnUntraced(function* (params: Params) {
       code: "forbidden",
     });
   const row = { action: "session.credentials_given", target: session.id } as const;
-  yield* (yield* Suspensions).end(session.id).pipe(audited((ended) => (ended ? row : null)));
+  yield* (yield* Suspensions).end(session.id).pipe(withAudit((ended) => (ended ? row : null)));
 });

@@ -20,9 +20,9 @@ export const agentBinaries = ([own, ...others]: OfferedRuntimes, searchPath: str
   return [...new Set(files)];
 };
 
-/** @returns the file of a command's program on this machine. Null: it is missing. */
+/** @returns the file of a command's program on this machine. Null if it is missing. */
 export function agentBinary([program = ""]: readonly string[], searchPath: string): string | null {
-  const packaged = (PACKAGED[program] ?? []).flatMap((name) => {
+  const packageFiles = (PACKAGED[program] ?? []).flatMap((name) => {
     try {
       return [path.join(path.dirname(require.resolve(`${name}/package.json`)), "bin", program)];
     } catch {
@@ -31,5 +31,5 @@ export function agentBinary([program = ""]: readonly string[], searchPath: strin
     }
   });
   const onPath = searchPath.split(path.delimiter).map((directory) => path.join(directory, program));
-  return [...packaged, ...onPath].find((file) => existsSync(file)) ?? null;
+  return [...packageFiles, ...onPath].find((file) => existsSync(file)) ?? null;
 }

@@ -115,12 +115,12 @@ interface Part {
  * @throws Error that says what this machine lacks
  */
 export const makeBundle = async (options: BundleOptions): Promise<string> => {
-  const programs = await programsOf(options);
+  const programs = await listPrograms(options);
   const loader = await realpath(HOST_LOADER).catch(() => null);
   if (loader === null) throw new Error(`images need a machine with glibc for x86-64 (${HOST_LOADER})`);
-  const libraries = await librariesOf(loader, programs);
+  const libraries = await listLibraries(loader, programs);
   const parts = [...programs, ...libraries, { place: "gnu/ld.so", source: loader }];
-  const hash = await hashOf(options, parts);
+  const hash = await bundleHash(options, parts);
   const directory = join(options.directory, hash);
   if (await isThere(directory)) return directory;
   const draft = `${directory}.${process.pid}`;
@@ -144,8 +144,8 @@ const isThere = (path: string): Promise<boolean> =>
 const optional = (name: string, path: string | null | undefined): readonly Part[] =>
   path == null ? [] : [{ place: `tools/${name}`, source: path }];
 
-const programsOf = async ({ nodePath, agentBinaries, find }: BundleOptions): Promise<Part[]> => {
-  const located = (name: string): string => {
+const listPrograms = async ({ nodePath, agentBinaries, find }: BundleOptions): Promise<Part[]> => {
+  const requireProgram = (name: string): string => {
     const path = find(name);
     if (path === null) throw new Error(`images need the program ${name}, which is not installed`);
     return path;
@@ -153,28 +153,28 @@ const programsOf = async ({ nodePath, agentBinaries, find }: BundleOptions): Pro
   const openSsh = (name: string) =>
     find(name) ??
     OPENSSH_DIRECTORIES.map((directory) => join(directory, name)).find((path) => existsSync(path));
-  const { stdout } = await execute(located("git"), ["--exec-path"], { timeout: LIST_TIMEOUT_MS });
+  const { stdout } = await execute(requireProgram("git"), ["--exec-path"], { timeout: LIST_TIMEOUT_MS });
   const gitDirectory = stdout.trim();
   return [
     { place: "tools/node", source: nodePath },
-    ...BUNDLED_TOOLS.map((name) => ({ place: `tools/${name}`, source: located(name) })),
+    ...BUNDLED_TOOLS.map((name) => ({ place: `tools/${name}`, source: requireProgram(name) })),
     ...optional(BUBBLEWRAP, find(BUBBLEWRAP)),
     ...OPENSSH.flatMap((name) => optional(name, openSsh(name))),
-    { place: "git-core/git", source: located("git") },
+    { place: "git-core/git", source: requireProgram("git") },
     ...GIT_PROGRAMS.map((name) => ({ place: `git-core/${name}`, source: join(gitDirectory, name) })),
     ...agentBinaries.map((path) => ({ place: `agent/${basename(path)}`, source: path })),
   ];
 };
 
 /** The libraries of dynamically linked programs, as the loader finds them. */
-const librariesOf = async (loader: string, programs: readonly Part[]): Promise<Part[]> => {
-  const found = new Map<string, string>();
-  const listed = await Promise.all(programs.map(({ source }) => neededBy(loader, source)));
-  for (const [name, path] of listed.flat()) found.set(name, path);
-  return [...found].map(([name, source]) => ({ place: `gnu/${name}`, source }));
+const listLibraries = async (loader: string, programs: readonly Part[]): Promise<Part[]> => {
+  const libraries = new Map<string, string>();
+  const needs = await Promise.all(programs.map(({ source }) => neededBy(loader, source)));
+  for (const [name, path] of needs.flat()) libraries.set(name, path);
+  return [...libraries].map(([name, source]) => ({ place: `gnu/${name}`, source }));
 };
 
-const headOf = async (path: string): Promise<Buffer> => {
+const readHead = async (path: string): Promise<Buffer> => {
   const file = await open(path, "r");
   try {
     const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(HEAD_BYTES), position: 0 });
@@ -188,12 +188,12 @@ const headOf = async (path: string): Promise<Buffer> => {
 const LISTED = /^\s*([^\s/]+) => (\/\S+) \(0x[0-9a-f]+\)$/gm;
 
 const neededBy = async (loader: string, program: string): Promise<(readonly [string, string])[]> => {
-  if (readInterpreter(await headOf(program)) === null) return [];
+  if (readInterpreter(await readHead(program)) === null) return [];
   const { stdout } = await execute(loader, ["--list", program], { timeout: LIST_TIMEOUT_MS });
   return [...stdout.matchAll(LISTED)].map(([, name = "", path = ""]) => [name, path] as const);
 };
 
-const hashOf = async ({ hash }: BundleOptions, parts: readonly Part[]): Promise<string> => {
+const bundleHash = async ({ hash }: BundleOptions, parts: readonly Part[]): Promise<string> => {
   const hashes = await Promise.all(parts.map(async ({ place, source }) => [place, await hash(source)]));
   const text = JSON.stringify([BUNDLE_VERSION, GIT_SCRIPT, hashes.toSorted()]);
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
@@ -222,7 +222,7 @@ const fill = async (draft: string, parts: readonly Part[]): Promise<void> => {
 /** Copies a program or library. A program then names the bundle's loader. */
 const copyProgram = async (source: string, path: string): Promise<void> => {
   await copyFile(source, path);
-  const interpreter = readInterpreter(await headOf(source));
+  const interpreter = readInterpreter(await readHead(source));
   if (interpreter === null) return;
   const loader = Buffer.from(`${BUNDLE_LOADER}\0`);
   if (interpreter.bytes !== loader.length) throw new Error(`${source} is no program for glibc on x86-64`);

@@ -62,12 +62,12 @@ const LOADER_CHANGES: readonly (readonly [from: string, to: string])[] = [
  * @throws Error if this is not the loader of a glibc with Debian's directories
  */
 export const bundledLoader = (loader: Buffer): Buffer => {
-  const changed = Buffer.from(loader);
+  const patchedLoader = Buffer.from(loader);
   for (const [from, to] of LOADER_CHANGES) {
     const [search, replacement] = [Buffer.from(from), Buffer.from(to)];
-    let at = changed.indexOf(search);
+    let at = patchedLoader.indexOf(search);
     if (at === -1) throw new Error(`its loader does not contain ${from}`);
-    for (; at !== -1; at = changed.indexOf(search, at)) replacement.copy(changed, at);
+    for (; at !== -1; at = patchedLoader.indexOf(search, at)) replacement.copy(patchedLoader, at);
   }
-  return changed;
+  return patchedLoader;
 };

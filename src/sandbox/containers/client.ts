@@ -79,8 +79,8 @@ export const askEngine = async (
   const text = await readText(answer);
   const status = answer.statusCode ?? 0;
   if (status >= 400) {
-    const said = decodeMessage(text);
-    throw new Refusal(status, Option.isSome(said) ? said.value.message : text);
+    const errorAnswer = decodeMessage(text);
+    throw new Refusal(status, Option.isSome(errorAnswer) ? errorAnswer.value.message : text);
   }
   return text;
 };

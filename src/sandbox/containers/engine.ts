@@ -128,7 +128,7 @@ const decodeCode = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Strin
 const containerPath = (name: string): string => `/containers/${encodeURIComponent(name)}`;
 /** An image's name has slashes, which stay. */
 const imagePath = (name: string): string => `/images/${encodeURI(name)}`;
-const labelled = (label: string): string => JSON.stringify({ label: [label] });
+const labelFilter = (label: string): string => JSON.stringify({ label: [label] });
 
 export class ContainerEngine {
   readonly socket: string;
@@ -140,22 +140,22 @@ export class ContainerEngine {
 
   /** @throws EngineFailure `absent` or `denied` if the engine does not answer */
   async facts(): Promise<EngineFacts> {
-    const asked = "asked about itself";
-    const found = await this.#read(asked, { method: "GET", path: "/info" }, Facts);
-    const version = await this.#read(asked, { method: "GET", path: "/version" }, Version);
-    const controls = { memory: found.MemoryLimit, processes: found.PidsLimit, cpu: found.CpuCfsQuota };
+    const purpose = "asked about itself";
+    const facts = await this.#read(purpose, { method: "GET", path: "/info" }, Facts);
+    const version = await this.#read(purpose, { method: "GET", path: "/version" }, Version);
+    const controls = { memory: facts.MemoryLimit, processes: facts.PidsLimit, cpu: facts.CpuCfsQuota };
     return {
       product: version.Components?.some(({ Name }) => /podman/i.test(Name)) === true ? "Podman" : "Docker",
-      version: found.ServerVersion,
+      version: facts.ServerVersion,
       runtimes: Object.fromEntries(
-        Object.entries(found.Runtimes ?? {}).map(([name, { path }]) => [name, path ?? name]),
+        Object.entries(facts.Runtimes ?? {}).map(([name, { path }]) => [name, path ?? name]),
       ),
-      defaultRuntime: found.DefaultRuntime ?? "",
-      security: found.SecurityOptions ?? [],
+      defaultRuntime: facts.DefaultRuntime ?? "",
+      security: facts.SecurityOptions ?? [],
       controls: new Set(
         (["memory", "processes", "cpu"] as const).filter((control) => controls[control] === true),
       ),
-      os: found.OSType ?? "linux",
+      os: facts.OSType ?? "linux",
     };
   }
 
@@ -171,26 +171,26 @@ export class ContainerEngine {
       path: `${imagePath(image)}/json`,
     }).catch(ifMissing(null));
     if (existing === null) {
-      const asked = "given an image";
+      const purpose = "given an image";
       // Podman ignores a tag of its own parameter.
       const query = { fromSrc: "-", repo: image, changes: `LABEL ${ROOT_LABEL}=1` };
-      const body = await archiveOf(shape);
-      const said = await this.#call(asked, { method: "POST", path: "/images/create", query, body });
-      const problem = IMPORT_PROBLEM.exec(said)?.[1];
-      if (problem !== undefined) throw this.#failure(asked, new Error(problem));
+      const body = await makeArchive(shape);
+      const answer = await this.#call(purpose, { method: "POST", path: "/images/create", query, body });
+      const problem = IMPORT_PROBLEM.exec(answer)?.[1];
+      if (problem !== undefined) throw this.#failure(purpose, new Error(problem));
     }
     return image;
   }
 
   /** Removes the images of ours that no container uses. */
   async pruneRoots(): Promise<void> {
-    const asked = "asked to remove images";
-    const query = { filters: labelled(ROOT_LABEL) };
-    const found = await this.#read(asked, { method: "GET", path: "/images/json", query }, Images);
-    const tags = found.flatMap(({ RepoTags: names }) => names ?? []);
+    const purpose = "asked to remove images";
+    const query = { filters: labelFilter(ROOT_LABEL) };
+    const images = await this.#read(purpose, { method: "GET", path: "/images/json", query }, Images);
+    const tags = images.flatMap(({ RepoTags: names }) => names ?? []);
     // Another service may use one at this moment. The engine then refuses its removal.
     await Promise.allSettled(
-      tags.map((name) => this.#call(asked, { method: "DELETE", path: imagePath(name) })),
+      tags.map((name) => this.#call(purpose, { method: "DELETE", path: imagePath(name) })),
     );
   }
 
@@ -212,19 +212,19 @@ export class ContainerEngine {
     await this.#call("asked to start a container", { method: "POST", path: `${containerPath(name)}/start` });
   }
 
-  /** Null: the container does not exist. */
+  /** Null if the container does not exist. */
   async state(name: string): Promise<ContainerState | null> {
-    const found = await this.#read(
+    const container = await this.#read(
       "asked about a container",
       { method: "GET", path: `${containerPath(name)}/json` },
       State,
     ).catch(ifMissing(null));
-    if (found === null) return null;
-    const { Running: running, Pid: pid, ExitCode: exitCode, OOMKilled: outOfMemory } = found.State;
+    if (container === null) return null;
+    const { Running: running, Pid: pid, ExitCode: exitCode, OOMKilled: outOfMemory } = container.State;
     return { running, pid, exitCode, outOfMemory };
   }
 
-  /** Settles when the container has ended, with its exit code. Null: the engine stopped answering, or removed it. */
+  /** Settles when the container has ended, with its exit code. Null if the engine stopped answering, or removed it. */
   async ended(name: string): Promise<number | null> {
     try {
       const request = { method: "POST", path: `${containerPath(name)}/wait` } as const;
@@ -266,42 +266,42 @@ export class ContainerEngine {
 
   /** All containers with this label, running or not. @param label `name`, or `name=value` */
   async containers(label: string): Promise<readonly OwnContainer[]> {
-    const query = { all: "true", filters: labelled(label) };
+    const query = { all: "true", filters: labelFilter(label) };
     const request = { method: "GET", path: "/containers/json", query } as const;
-    const found = await this.#read("asked for its containers", request, Containers);
-    return found.map(({ Names: [name = ""], Labels: labels, State: state }) => ({
+    const containers = await this.#read("asked for its containers", request, Containers);
+    return containers.map(({ Names: [name = ""], Labels: labels, State: state }) => ({
       name: name.replace(/^\//, ""),
       labels: labels ?? {},
       running: state === "running",
     }));
   }
 
-  /** @param asked what the engine was asked, for the message of a failure */
-  async #call(asked: string, request: EngineRequest): Promise<string> {
+  /** @param purpose what the engine was asked, for the message of a failure */
+  async #call(purpose: string, request: EngineRequest): Promise<string> {
     const signal = AbortSignal.timeout(CALL_MS);
     try {
       return await askEngine(this.socket, { ...request, signal });
     } catch (error) {
-      throw this.#failure(asked, error, signal.aborted);
+      throw this.#failure(purpose, error, signal.aborted);
     }
   }
 
-  async #read<A>(asked: string, request: EngineRequest, schema: Schema.Codec<A, unknown>): Promise<A> {
-    const answer = await this.#call(asked, request);
+  async #read<A>(purpose: string, request: EngineRequest, schema: Schema.Codec<A, unknown>): Promise<A> {
+    const answer = await this.#call(purpose, request);
     try {
       return decode(schema, answer);
     } catch (error) {
-      throw this.#failure(asked, error);
+      throw this.#failure(purpose, error);
     }
   }
 
-  #failure(asked: string, error: unknown, isLate = false): EngineFailure {
+  #failure(purpose: string, error: unknown, isLate = false): EngineFailure {
     const where = `the container engine at ${this.socket}`;
     const fail = (reason: EngineFailure["reason"], message: string) =>
       new EngineFailure(reason, message, error);
-    if (isLate) return fail("late", `${where} gave no answer in ${CALL_MS / 1000} s when it was ${asked}`);
-    const decoded = decodeCode(error);
-    const code = decoded._tag === "Some" ? decoded.value.code : null;
+    if (isLate) return fail("late", `${where} gave no answer in ${CALL_MS / 1000} s when it was ${purpose}`);
+    const errorCode = decodeCode(error);
+    const code = errorCode._tag === "Some" ? errorCode.value.code : null;
     if (code === "ENOENT" || code === "ECONNREFUSED" || code === "ENOTSOCK") {
       return fail(
         "absent",
@@ -311,12 +311,12 @@ export class ContainerEngine {
     if (code === "EACCES" || code === "EPERM") {
       return fail("denied", `this user may not use ${where}. Run the service as root`);
     }
-    const said = (error instanceof Error ? error.message : String(error)).trim().slice(0, MESSAGE_MAX);
-    if (/no space left on device/i.test(said)) {
-      return fail("disk_full", `the disk of ${where} is full (docker info names its directory): ${said}`);
+    const message = (error instanceof Error ? error.message : String(error)).trim().slice(0, MESSAGE_MAX);
+    if (/no space left on device/i.test(message)) {
+      return fail("disk_full", `the disk of ${where} is full (docker info names its directory): ${message}`);
     }
     const isMissing = error instanceof Refusal && error.status === 404;
-    return fail(isMissing ? "missing" : "refused", `${where} failed when it was ${asked}: ${said}`);
+    return fail(isMissing ? "missing" : "refused", `${where} failed when it was ${purpose}: ${message}`);
   }
 }
 
@@ -333,7 +333,7 @@ const decode = <A>(schema: Schema.Codec<A, unknown>, answer: string): A =>
   Schema.decodeUnknownSync(Schema.fromJsonString(schema))(answer);
 
 /** A tar archive that is the same for the same shape. */
-const archiveOf = async ({ directories, links }: RootShape): Promise<Buffer> => {
+const makeArchive = async ({ directories, links }: RootShape): Promise<Buffer> => {
   const archive = pack();
   const mtime = new Date(0);
   for (const name of directories) archive.entry({ name, type: "directory", mode: 0o755, mtime });

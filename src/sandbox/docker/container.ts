@@ -76,7 +76,7 @@ const CPU_PERIOD = 100_000;
 /** The log and `paths.up` are files, too. Without a disk, they still take so many bytes each. */
 const OWN_FILE_BYTES = 1024 * 1024;
 
-const bound = (source: string, target: string, access: "rw" | "ro"): Mount => ({
+const bindMount = (source: string, target: string, access: "rw" | "ro"): Mount => ({
   Type: "bind",
   Source: source,
   Target: target,
@@ -109,9 +109,9 @@ const imageEntries = (root: string): Pick<ContainerRoot, "shape" | "mounts"> => 
   const mounts: Mount[] = [];
   for (const name of names) {
     const source = join(root, name);
-    const found = lstatSync(source);
-    if (found.isSymbolicLink()) links[name] = readlinkSync(source);
-    else if (found.isDirectory() || found.isFile()) mounts.push(bound(source, `/${name}`, "ro"));
+    const stats = lstatSync(source);
+    if (stats.isSymbolicLink()) links[name] = readlinkSync(source);
+    else if (stats.isDirectory() || stats.isFile()) mounts.push(bindMount(source, `/${name}`, "ro"));
   }
   return { shape: { directories: ["run", "tmp", "workspace"], links }, mounts };
 };
@@ -131,7 +131,7 @@ export const containerRoot = (
 ): ContainerRoot => {
   const [first] = layout;
   const base = first?.kind === "root" ? imageEntries(first.source) : { shape: hostShape(layout), mounts: [] };
-  const sealed = new Set(layout.flatMap(({ kind, target }) => (kind === "seal" ? [target] : [])));
+  const sealedTargets = new Set(layout.flatMap(({ kind, target }) => (kind === "seal" ? [target] : [])));
   const mounts = [...base.mounts];
   const memory: Record<string, string> = {};
   for (const step of layout) {
@@ -140,14 +140,14 @@ export const containerRoot = (
       // Podman copies the directory below into the memory unless it is told not to.
       const copies = product === "Podman" ? ",notmpcopyup" : "";
       memory[step.target] =
-        `${sealed.has(step.target) ? "ro" : "rw"},mode=${step.mode},size=${step.bytes}${copies}`;
+        `${sealedTargets.has(step.target) ? "ro" : "rw"},mode=${step.mode},size=${step.bytes}${copies}`;
     } else if (step.kind === "bind" || step.kind === "read-only-bind") {
       if (!existsSync(step.source)) {
         if (step.optional) continue;
         // Podman would make a directory there.
         throw new Error(`a sandbox needs ${step.source}, which does not exist`);
       }
-      mounts.push(bound(step.source, step.target, step.kind === "bind" ? "rw" : "ro"));
+      mounts.push(bindMount(step.source, step.target, step.kind === "bind" ? "rw" : "ro"));
     }
   }
   return { shape: base.shape, mounts, memory };
@@ -157,10 +157,12 @@ const limit = (name: string, value: number): Ulimit => ({ Name: name, Soft: valu
 
 /** Arguments of setpriv: the daemon's user, with its capabilities and no way to more. */
 const asDaemon = (wish: ContainerWish): string[] => {
-  const kept = daemonCapabilities(wish).map((name) => `+${name.toLowerCase()}`);
+  const capabilities = daemonCapabilities(wish).map((name) => `+${name.toLowerCase()}`);
   return [
     ...become(wish.daemon),
-    ...DROP_ALL.map((argument) => (argument.endsWith("=-all") ? [argument, ...kept].join(",") : argument)),
+    ...DROP_ALL.map((argument) =>
+      argument.endsWith("=-all") ? [argument, ...capabilities].join(",") : argument,
+    ),
   ];
 };
 
@@ -174,7 +176,7 @@ export interface ContainerWish {
     /** How many processes and threads of this machine run a sandbox. */
     readonly hostProcesses: number;
   };
-  /** Null: the engine's own. */
+  /** Null means the engine's own. */
   readonly runtime: string | null;
   readonly labels: Readonly<Record<string, string>>;
   /** The daemon's user on this machine. */
@@ -189,7 +191,7 @@ export interface ContainerWish {
 }
 
 /** The only program that runs as uid 0 is setpriv. It becomes the daemon's user at once. */
-const programOf = (wish: ContainerWish): string[] => {
+const containerProgram = (wish: ContainerWish): string[] => {
   const { setpriv, isGated } = wish;
   const { image } = wish.request;
   const shell = image === null ? "/bin/sh" : `${BUNDLE_TOOLS}/sh`;
@@ -203,7 +205,7 @@ const programOf = (wish: ContainerWish): string[] => {
 /** The engine's request for a sandbox's container. */
 export const containerOptions = (wish: ContainerWish): ContainerOptions => {
   const { request, root, limits } = wish;
-  const [program = "", ...args] = programOf(wish);
+  const [program = "", ...args] = containerProgram(wish);
   return {
     Image: wish.image,
     Entrypoint: [program],
@@ -214,7 +216,7 @@ export const containerOptions = (wish: ContainerWish): ContainerOptions => {
     Labels: wish.labels,
     HostConfig: {
       ...(wish.runtime !== null && { Runtime: wish.runtime }),
-      Mounts: [...root.mounts, bound(request.paths.log, LOG, "rw")],
+      Mounts: [...root.mounts, bindMount(request.paths.log, LOG, "rw")],
       Tmpfs: root.memory,
       ShmSize: SHARED_MEMORY_BYTES,
       ReadonlyRootfs: true,

@@ -34,7 +34,7 @@ import { LABELS, containerName, containerLabels } from "./labels.ts";
 export interface DockerSettings {
   /** The path of the engine's unix socket, also as `unix://…`. */
   readonly socket: string;
-  /** Null: the engine's default. */
+  /** Null means the engine's default. */
   readonly runtime: string | null;
 }
 
@@ -56,7 +56,7 @@ const prepare = async (
   const name = runtime ?? facts.defaultRuntime;
   const isGvisor = basename(facts.runtimes[name] ?? name).startsWith("runsc");
   if (isGvisor && process.arch !== "x64") throw new Error("under gVisor it works on x86-64 only");
-  const users = usersOf(isGvisor);
+  const users = makeUsers(isGvisor);
   const hostProcesses = isGvisor ? ownKernelProcesses : (inside: number) => inside;
   const start = async (request: LaunchRequest): Promise<number> => {
     if (request.uidBase === null) throw new Error("a container has users of its own");
@@ -105,7 +105,7 @@ const prepare = async (
       judge(isGvisor ? "gvisor" : "kernel")(
         "system calls",
         isFiltered(sighting),
-        filterOf({ isGvisor, isGated }),
+        makeFilter({ isGvisor, isGated }),
       ),
       usersFinding(facts, isGvisor),
     ],
@@ -116,7 +116,7 @@ const gateLibrary = async (runDir: string): Promise<Record<string, string>> => (
   [INNER_GATE]: await installGate(runDir, { name: INNER_GATE, closeFrom: INNER_CLOSE_FROM, kind: "agent" }),
 });
 
-const filterOf = ({
+const makeFilter = ({
   isGvisor,
   isGated,
 }: {
@@ -146,11 +146,11 @@ const usersFinding = ({ security }: EngineFacts, isGvisor: boolean): DoctorFindi
 });
 
 /** @throws Error for an engine that is not on this machine */
-export const socketPath = (named: string): string => {
-  const path = named.replace(/^unix:\/\//, "");
+export const socketPath = (setting: string): string => {
+  const path = setting.replace(/^unix:\/\//, "");
   if (path.startsWith("/")) return path;
   throw new Error(
-    `PLATFORM_DOCKER_SOCKET is ${named}, which is not the path of a unix socket. The engine must run on this machine: sandboxes reach the service through sockets in their files`,
+    `PLATFORM_DOCKER_SOCKET is ${setting}, which is not the path of a unix socket. The engine must run on this machine: sandboxes reach the service through sockets in their files`,
   );
 };
 
@@ -181,7 +181,7 @@ const checkEngine = (
  * The container has no map of users, so its numbers are this machine's. gVisor keeps no capability of a program that is
  * not uid 0, so there the daemon is uid 0, of gVisor's kernel.
  */
-const usersOf =
+const makeUsers =
   (isGvisor: boolean) =>
   (base: number): SandboxUsers => ({
     setup: base,
@@ -271,8 +271,8 @@ const removeOthers = async (
   runDir: string,
   ids: ReadonlySet<string>,
 ): Promise<void> => {
-  const found = await engine.containers(`${LABELS.runDirectory}=${runDir}`);
-  const others = found.filter(({ labels }) => !ids.has(labels[LABELS.sandbox] ?? ""));
+  const containers = await engine.containers(`${LABELS.runDirectory}=${runDir}`);
+  const others = containers.filter(({ labels }) => !ids.has(labels[LABELS.sandbox] ?? ""));
   await Promise.all(others.map(({ name }) => engine.remove(name)));
   await engine.pruneRoots();
 };

@@ -14,8 +14,8 @@ export interface StrayContainer {
 
 /** @param socket the engine's. @throws EngineFailure if the engine does not answer */
 export const strayContainers = async (socket: string): Promise<readonly StrayContainer[]> => {
-  const found = await engineAt(socket).containers(LABELS.sandbox);
-  return found.flatMap(({ name, labels }) => {
+  const containers = await engineAt(socket).containers(LABELS.sandbox);
+  return containers.flatMap(({ name, labels }) => {
     const [id, runDir] = [labels[LABELS.sandbox], labels[LABELS.runDirectory]];
     const isStray = id !== undefined && runDir !== undefined && !existsSync(sandboxPaths(runDir, id).root);
     return isStray ? [{ name, runDir }] : [];

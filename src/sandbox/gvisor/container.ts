@@ -62,14 +62,14 @@ export const surroundings = ({ paths, layout }: LaunchRequest, runsc: string): s
   ...bubblewrapArguments(treeSteps(layout), paths.newRoot),
 ];
 
-const bound = (source: string, destination: string, access: "rw" | "ro") => ({
+const bindMount = (source: string, destination: string, access: "rw" | "ro") => ({
   destination,
   type: "bind",
   source,
   options: ["rbind", access, "nosuid", "nodev"],
 });
 
-const mountsOf = ({ paths }: LaunchRequest) => [
+const makeMounts = ({ paths }: LaunchRequest) => [
   { destination: "/proc", type: "proc", source: "proc" },
   { destination: "/dev", type: "tmpfs", source: "tmpfs", options: ["mode=755"] },
   {
@@ -78,15 +78,15 @@ const mountsOf = ({ paths }: LaunchRequest) => [
     source: "tmpfs",
     options: ["nosuid", "nodev", "mode=1777", `size=${SHARED_MEMORY_BYTES}`],
   },
-  bound(paths.tmp, "/tmp", "rw"),
-  bound(paths.run, "/run/platform", "rw"),
-  bound(paths.proxy, "/run/platform/proxy", "ro"),
+  bindMount(paths.tmp, "/tmp", "rw"),
+  bindMount(paths.run, "/run/platform", "rw"),
+  bindMount(paths.proxy, "/run/platform/proxy", "ro"),
 ];
 
 const limit = (name: string, value: number) => ({ type: `RLIMIT_${name}`, hard: value, soft: value });
 
 /** The first program is the gate (machine/isolation/gate.ts), as in every sandbox: gVisor has seccomp filters, too. */
-const programOf = ({ image }: LaunchRequest): string[] => [
+const containerProgram = ({ image }: LaunchRequest): string[] => [
   `${LIBRARY}/${INNER_GATE}`,
   ...(image === null ? [] : [`${BUNDLE_TOOLS}/sh`]),
   "/usr/local/bin/platform-entrypoint",
@@ -101,7 +101,7 @@ export const containerConfig = (request: LaunchRequest, limits: SandboxLimits) =
     terminal: false,
     user: { uid: 0, gid: 0 },
     cwd: WORKSPACE,
-    args: programOf(request),
+    args: containerProgram(request),
     env: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
     noNewPrivileges: true,
     capabilities: Object.fromEntries(
@@ -117,6 +117,6 @@ export const containerConfig = (request: LaunchRequest, limits: SandboxLimits) =
       limit("CORE", 0),
     ],
   },
-  mounts: mountsOf(request),
+  mounts: makeMounts(request),
   linux: { namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })) },
 });

@@ -28,24 +28,24 @@ import { isFiltered, judge } from "../machine/sighting.ts";
 import { containerConfig, surroundings } from "./container.ts";
 import { PLATFORM, findRunsc } from "./runsc.ts";
 
-/** @param runsc the program. Null: the one on the PATH */
+/** @param runsc the program. Null means the one on the PATH */
 export const gvisorKind = (runsc: string | null): Kind => ({
   name: "gvisor",
   prepare: (preparation) => prepare(runsc, preparation),
 });
 
 const prepare = async (
-  wanted: string | null,
+  setting: string | null,
   { options, tools, ownUids }: Preparation,
 ): Promise<Isolation> => {
-  const found = await findRunsc(wanted, options.path);
+  const runscPath = await findRunsc(setting, options.path);
   const { bwrap } = tools;
   if (bwrap === null) throw new Error("not installed: bwrap (bubblewrap)");
   if (!ownUids) throw new Error("the service must run as root, to give each sandbox users of its own");
   if (process.arch !== "x64") throw new Error("it works on x86-64 only");
   const { runDir } = options;
   // A copy, because the sandboxes' users may not reach the original.
-  const runsc = await installFile(runDir, found, "runsc");
+  const runsc = await installFile(runDir, runscPath, "runsc");
   const gate = await installGate(runDir, { name: "runsc-gate", closeFrom: INNER_CLOSE_FROM, kind: null });
   return {
     provider: "gvisor",

@@ -13,12 +13,12 @@ const OUTPUT_MAX = 1024 * 1024;
 export const PLATFORM = "systrap";
 
 /**
- * @param wanted the program, or null for the one on the PATH
+ * @param setting the program, or null for the one on the PATH
  * @param path the service's PATH
  * @throws Error that says what to install
  */
-export const findRunsc = async (wanted: string | null, path: string): Promise<string> => {
-  const program = wanted ?? findProgram("runsc", path);
+export const findRunsc = async (setting: string | null, path: string): Promise<string> => {
+  const program = setting ?? findProgram("runsc", path);
   if (program === null) {
     throw new Error(
       "not installed: runsc (Debian 13 has it as a package; PLATFORM_RUNSC names one elsewhere)",

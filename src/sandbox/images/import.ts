@@ -59,10 +59,10 @@ export const importImage = (
         if (process.geteuid?.() === 0) await chown(join(draft, part), UNPACK_UID, UNPACK_UID);
       }
       const [command = "", ...args] = unpackCommand({ bwrap, bundle, draft, limits });
-      const said = await runToEnd(command, args, archive.fd);
+      const report = await runToEnd(command, args, archive.fd);
       await Promise.all([rm(program), rm(join(draft, "scratch"), { recursive: true, force: true })]);
-      if ("failure" in said) throw new Error(`${file} cannot be imported: ${said.failure}`);
-      return said;
+      if ("failure" in report) throw new Error(`${file} cannot be imported: ${report.failure}`);
+      return report;
     } finally {
       await archive.close();
     }

@@ -27,7 +27,7 @@ export class ImageStore extends TreeStore<ImageFacts> {
     if (text === null) return;
     for (const [name, digest] of Object.entries(decodeNames(text))) {
       // eslint-disable-next-line no-await-in-loop -- once, after an upgrade
-      if ((await this.readName(this.fileOf(name))) === null) await this.setName(name, digest);
+      if ((await this.readName(this.namePath(name))) === null) await this.setName(name, digest);
     }
     await rm(former, { force: true });
   }

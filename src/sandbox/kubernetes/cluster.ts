@@ -42,15 +42,15 @@ export interface PodPatch {
 }
 
 export interface ClusterOptions {
-  /** The path of a kubeconfig file. Null: the service account of the Pod in which the service runs. */
+  /** The path of a kubeconfig file. Null means the service account of the Pod in which the service runs. */
   readonly kubeconfig: string | null;
   readonly namespace: string;
 }
 
-/** Gets each Pod as it is now. Null: it is gone. */
+/** Gets each Pod as it is now. Null if it is gone. */
 export type OnPod = (name: string, pod: V1Pod | null) => void;
 
-const messageOf = (body: unknown): string | null => {
+const statusMessage = (body: unknown): string | null => {
   const status: unknown = typeof body === "string" ? parseJson(body) : body;
   return isRecord(status) && typeof status["message"] === "string" ? status["message"] : null;
 };
@@ -70,7 +70,7 @@ const load = (config: KubeConfig, kubeconfig: string | null): void => {
     config.loadFromFile(kubeconfig);
   } catch (error) {
     throw new Error(
-      `PLATFORM_KUBERNETES_CONFIG is ${kubeconfig}, which cannot be read as a kubeconfig file: ${reasonOf(error)}`,
+      `PLATFORM_KUBERNETES_CONFIG is ${kubeconfig}, which cannot be read as a kubeconfig file: ${errorReason(error)}`,
       { cause: error },
     );
   }
@@ -118,8 +118,14 @@ export class Cluster {
   async may({ group, resource: path, verb }: Right): Promise<boolean> {
     const [resource = "", subresource] = path.split("/");
     const { namespace } = this;
-    const asked = { group, resource, verb, namespace, ...(subresource !== undefined && { subresource }) };
-    const body = { spec: { resourceAttributes: asked } };
+    const attributes = {
+      group,
+      resource,
+      verb,
+      namespace,
+      ...(subresource !== undefined && { subresource }),
+    };
+    const body = { spec: { resourceAttributes: attributes } };
     const review = await this.#ask(() => this.#authorization.createSelfSubjectAccessReview({ body }), []);
     return review?.status?.allowed === true;
   }
@@ -140,8 +146,8 @@ export class Cluster {
   /** The Pod, new or as it was. */
   async createPod(name: string, body: V1Pod): Promise<V1Pod> {
     const { namespace } = this;
-    const made = await this.#ask(() => this.#api.createNamespacedPod({ namespace, body }), [409]);
-    const pod = made ?? (await this.readPod(name));
+    const newPod = await this.#ask(() => this.#api.createNamespacedPod({ namespace, body }), [409]);
+    const pod = newPod ?? (await this.readPod(name));
     if (pod === null) throw new ClusterFailure(409, `the Pod ${name} is being removed`);
     return pod;
   }
@@ -155,7 +161,7 @@ export class Cluster {
     return (await this.#list(labelSelector)).items;
   }
 
-  /** Null: the Pod does not exist. */
+  /** Null if the Pod does not exist. */
   patchPod(name: string, body: PodPatch): Promise<V1Pod | null> {
     const { namespace } = this;
     const { PatchStrategy, setHeaderOptions } = this.#library;
@@ -180,12 +186,12 @@ export class Cluster {
   async deletePodAsSeen({ metadata }: V1Pod, graceSeconds?: number): Promise<void> {
     const { namespace } = this;
     const { name = "", uid, resourceVersion } = metadata ?? {};
-    const seen = {
+    const preconditions = {
       ...(uid !== undefined && { uid }),
       ...(resourceVersion !== undefined && { resourceVersion }),
     };
     const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
-    const body = { preconditions: seen, ...grace };
+    const body = { preconditions: preconditions, ...grace };
     await this.#ask(() => this.#api.deleteNamespacedPod({ name, namespace, body }), [404]);
   }
 
@@ -202,8 +208,8 @@ export class Cluster {
   /** The newest lines of a container's log. Empty without one. */
   async logs(name: string, container: string): Promise<string> {
     const { namespace } = this;
-    const asked = { name, namespace, container, tailLines: LOG_LINES };
-    return (await this.#ask(() => this.#api.readNamespacedPodLog(asked), [400, 404])) ?? "";
+    const query = { name, namespace, container, tailLines: LOG_LINES };
+    return (await this.#ask(() => this.#api.readNamespacedPodLog(query), [400, 404])) ?? "";
   }
 
   /**
@@ -215,18 +221,18 @@ export class Cluster {
     labelSelector: string,
     { onPod, failed, signal }: { onPod: OnPod; failed: (why: string) => void; signal: AbortSignal },
   ): Promise<void> {
-    const known = new Set<string>();
+    const pods = new Set<string>();
     const tell = (pod: V1Pod, isGone: boolean): void => {
       const name = pod.metadata?.name ?? "";
-      if (isGone) known.delete(name);
-      else known.add(name);
+      if (isGone) pods.delete(name);
+      else pods.add(name);
       onPod(name, isGone ? null : pod);
     };
     const once = async (): Promise<void> => {
       const { items, metadata } = await this.#list(labelSelector);
       const present = new Set(items.map((pod) => pod.metadata?.name ?? ""));
-      for (const name of [...known].filter((former) => !present.has(former))) {
-        known.delete(name);
+      for (const name of [...pods].filter((former) => !present.has(former))) {
+        pods.delete(name);
         onPod(name, null);
       }
       for (const pod of items) tell(pod, false);
@@ -250,25 +256,25 @@ export class Cluster {
 
   /** Returns when the server has ended the watch, also because it no longer has the version (410). */
   async #watch(
-    asked: { readonly labelSelector: string; readonly resourceVersion: string },
+    query: { readonly labelSelector: string; readonly resourceVersion: string },
     tell: (pod: V1Pod, isGone: boolean) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const ended = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
     const onEvent = (phase: string, pod: V1Pod): void => {
       if (phase === "ADDED" || phase === "MODIFIED") tell(pod, false);
       else if (phase === "DELETED") tell(pod, true);
-      else if (phase === "ERROR") ended.resolve();
+      else if (phase === "ERROR") end.resolve();
     };
     const controller = await new this.#library.Watch(this.#config).watch(
       `/api/v1/namespaces/${encodeURIComponent(this.namespace)}/pods`,
-      { ...asked, allowWatchBookmarks: true, timeoutSeconds: WATCH_S },
+      { ...query, allowWatchBookmarks: true, timeoutSeconds: WATCH_S },
       onEvent,
-      () => ended.resolve(),
+      () => end.resolve(),
     );
-    const stop = (): void => ended.resolve();
+    const stop = (): void => end.resolve();
     signal.addEventListener("abort", stop, { once: true });
-    await ended.promise;
+    await end.promise;
     signal.removeEventListener("abort", stop);
     controller.abort();
   }
@@ -280,15 +286,18 @@ export class Cluster {
     } catch (error) {
       if (error instanceof this.#library.ApiException) {
         if (absent.includes(error.code)) return null;
-        throw new ClusterFailure(error.code, messageOf(error.body) ?? `the cluster answered ${error.code}`);
+        throw new ClusterFailure(
+          error.code,
+          statusMessage(error.body) ?? `the cluster answered ${error.code}`,
+        );
       }
       if (error instanceof ClusterFailure) throw error;
-      throw new ClusterFailure(0, `the cluster's API cannot be reached: ${reasonOf(error)}`);
+      throw new ClusterFailure(0, `the cluster's API cannot be reached: ${errorReason(error)}`);
     }
   }
 }
 
-const reasonOf = (error: unknown): string => {
+const errorReason = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return cause instanceof Error && cause.message !== "" ? cause.message : error.message;

@@ -18,7 +18,7 @@ import type { SandboxesOptions } from "./sandboxes.ts";
 import { sightingFindings, trialSpec, trySandbox } from "./trial.ts";
 
 /** The parts of a report. */
-export interface Examined extends Omit<SandboxesOptions, "listener" | "launchOf"> {
+export interface Examined extends Omit<SandboxesOptions, "listener" | "launchText"> {
   /** The listener that sandboxes reach at `egress`, or why it cannot listen. */
   readonly listener: EgressListener | { readonly problem: string };
 }
@@ -29,7 +29,7 @@ interface Part {
   readonly problems: readonly string[];
 }
 
-const held = (subject: string, detail: string): Part => ({
+const heldPart = (subject: string, detail: string): Part => ({
   findings: [{ subject, how: "cluster", detail }],
   problems: [],
 });
@@ -41,7 +41,7 @@ const rightsPart = async (cluster: Cluster): Promise<Part> => {
     ({ resource, verb }) => `${verb} ${resource}`,
   );
   return missing.length === 0
-    ? held("rights", `all ${RIGHTS.length} that the service needs in the namespace ${cluster.namespace}`)
+    ? heldPart("rights", `all ${RIGHTS.length} that the service needs in the namespace ${cluster.namespace}`)
     : problem(
         `in the namespace ${cluster.namespace}, the service may not: ${missing.join(", ")}. Apply the Role and RoleBinding of deploy/kubernetes/base/sandboxes.yaml`,
       );
@@ -50,7 +50,7 @@ const rightsPart = async (cluster: Cluster): Promise<Part> => {
 const admissionPart = async (cluster: Cluster, options: PodOptions): Promise<Part> => {
   try {
     await cluster.tryPod(newPod(options, trialSpec("doctor", [])));
-    return held(
+    return heldPart(
       "admission",
       "the namespace, its Pod Security level, quotas and runtime class accept a sandbox's Pod",
     );
@@ -73,7 +73,7 @@ const policyPart = async (
   };
   const problems = policyProblems(await cluster.networkPolicies(), labels, port);
   return problems.length === 0
-    ? held("network policies", "select the sandboxes, and open only their two ports")
+    ? heldPart("network policies", "select the sandboxes, and open only their two ports")
     : problem(
         ...problems.map((text) => `${text}. Apply the policies of deploy/kubernetes/base/sandboxes.yaml`),
       );
@@ -100,14 +100,14 @@ const trialPart = async (options: Examined): Promise<Part & { readonly usable: b
   const { listener } = options;
   if ("problem" in listener) return { ...problem(listener.problem), usable: false };
   try {
-    const seen = await trySandbox({ ...options, listener }, await forbiddenPlaces(options));
+    const sighting = await trySandbox({ ...options, listener }, await forbiddenPlaces(options));
     const problems =
-      seen.reached.length === 0
+      sighting.reached.length === 0
         ? []
         : [
-            `a sandbox reached ${seen.reached.join(" and ")} past the egress proxy. Install a network plugin that enforces NetworkPolicy, and apply the policies of deploy/kubernetes`,
+            `a sandbox reached ${sighting.reached.join(" and ")} past the egress proxy. Install a network plugin that enforces NetworkPolicy, and apply the policies of deploy/kubernetes`,
           ];
-    return { findings: sightingFindings(seen, options), problems, usable: true };
+    return { findings: sightingFindings(sighting, options), problems, usable: true };
   } catch (error) {
     const why = thrownText(error);
     return { ...problem(`the trial sandbox failed: ${why}`), usable: false };

@@ -22,7 +22,7 @@ export const signNow = (): Record<string, string> => ({
   [HEARD_ANNOTATION]: new Date(Date.now()).toISOString(),
 });
 
-/** When the Pod's service gave its last sign, ms since the epoch. Null: never, or it cannot be read. */
+/** When the Pod's service gave its last sign, ms since the epoch. Null if never, or it cannot be read. */
 export const lastSign = ({ metadata }: V1Pod): number | null => {
   const at = Date.parse(metadata?.annotations?.[HEARD_ANNOTATION] ?? "");
   return Number.isNaN(at) ? null : at;

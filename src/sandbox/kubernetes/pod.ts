@@ -74,7 +74,7 @@ export interface PodOptions {
   readonly runtimeImage: string;
   /** The image of projects that name none. */
   readonly image: string;
-  /** Null: the cluster's default. */
+  /** Null means the cluster's default. */
   readonly runtimeClass: string | null;
   /** Names of Secrets by which nodes pull the images. Absent: none. */
   readonly pullSecrets?: readonly string[];
@@ -95,7 +95,7 @@ export interface PodRuntime {
 
 interface Brought {
   readonly spec: SandboxSpec;
-  /** Null: its program is in the image, or in the bundle. */
+  /** Null if its program is in the image, or in the bundle. */
   readonly runtime: PodRuntime | null;
 }
 
@@ -106,7 +106,7 @@ export const podSelector = ({ installationId, nodeId }: PodOptions): string =>
   `${LABELS.installation}=${installationId},${LABELS.node}=${nodeId}`;
 
 /** Everything that an ordinary program may do without. */
-const unprivileged = (uid: number): V1Container["securityContext"] & object => ({
+const unprivilegedContext = (uid: number): V1Container["securityContext"] & object => ({
   runAsUser: uid,
   runAsGroup: uid,
   runAsNonRoot: true,
@@ -145,7 +145,7 @@ const preparing = (
       ].join("\n"),
     ),
     volumeMounts: [mount("platform", "/copy"), mount("run", "/volume")],
-    securityContext: unprivileged(DAEMON),
+    securityContext: unprivilegedContext(DAEMON),
     resources,
   },
   {
@@ -155,7 +155,7 @@ const preparing = (
       `PATH=${BUNDLE_TOOLS}; mkdir -m 755 /volume/workspace /volume/home; mkdir -m 1777 /volume/tmp`,
     ),
     volumeMounts: [mount("files", "/volume")],
-    securityContext: unprivileged(AGENT_UID),
+    securityContext: unprivilegedContext(AGENT_UID),
     resources,
   },
 ];
@@ -174,7 +174,7 @@ const bringRuntime = (
     workingDir: "/",
     env: clearedLoader(),
     volumeMounts: [mount("platform", "/opt/platform")],
-    securityContext: unprivileged(DAEMON),
+    securityContext: unprivilegedContext(DAEMON),
     resources,
   };
 };
@@ -212,7 +212,7 @@ const imageVariables = (
     mount("platform", "/opt/platform", { readOnly: true }),
     mount("run", RUN, { subPath: "run" }),
   ],
-  securityContext: unprivileged(DAEMON),
+  securityContext: unprivilegedContext(DAEMON),
   resources,
 });
 
@@ -231,7 +231,7 @@ const linkContainer = ({ runtimeImage: image }: PodOptions): V1Container => ({
   env: [{ name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }],
   ports: [{ name: "link", containerPort: LINK_PORT }],
   volumeMounts: [mount("run", RUN, { subPath: "run" }), mount("key", KEY_DIRECTORY, { readOnly: true })],
-  securityContext: unprivileged(DAEMON),
+  securityContext: unprivilegedContext(DAEMON),
   resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "256Mi" } },
 });
 
@@ -239,7 +239,7 @@ const linkContainer = ({ runtimeImage: image }: PodOptions): V1Container => ({
 const START = ["trap 'exit 143' TERM", `read -r go <${RUN}/start`, "trap - TERM", 'exec "$@"'].join("\n");
 
 const asDaemon = (): string[] => {
-  const kept = KEPT.map((name) => `+${name.toLowerCase()}`).join(",");
+  const capabilities = KEPT.map((name) => `+${name.toLowerCase()}`).join(",");
   return [
     `${BUNDLE_TOOLS}/setpriv`,
     "--reuid",
@@ -248,9 +248,9 @@ const asDaemon = (): string[] => {
     String(DAEMON),
     "--clear-groups",
     "--no-new-privs",
-    `--inh-caps=-all,${kept}`,
-    `--ambient-caps=-all,${kept}`,
-    `--bounding-set=-all,${kept}`,
+    `--inh-caps=-all,${capabilities}`,
+    `--ambient-caps=-all,${capabilities}`,
+    `--bounding-set=-all,${capabilities}`,
     "--",
   ];
 };
@@ -307,23 +307,23 @@ const sandboxContainer = (options: PodOptions, spec: Pick<SandboxSpec, "image">)
     readOnlyRootFilesystem: true,
     capabilities: { drop: ["ALL"], add: KEPT },
   },
-  resources: resourcesOf(options.limits),
+  resources: makeResources(options.limits),
 });
 
-const resourcesOf = ({ memoryBytes, cpus, diskBytes }: PodLimits): V1Container["resources"] & object => ({
+const makeResources = ({ memoryBytes, cpus, diskBytes }: PodLimits): V1Container["resources"] & object => ({
   // A quarter of the processors: a sandbox waits for its model most of the time.
   requests: { memory: String(memoryBytes), cpu: `${cpus * 250}m`, "ephemeral-storage": "512Mi" },
   limits: { memory: String(memoryBytes), cpu: String(cpus), "ephemeral-storage": String(diskBytes) },
 });
 
-const volumesOf = (id: string, { diskBytes }: PodLimits): V1Volume[] => [
+const makeVolumes = (id: string, { diskBytes }: PodLimits): V1Volume[] => [
   { name: "platform", emptyDir: {} },
   { name: "run", emptyDir: { medium: "Memory", sizeLimit: "128Mi" } },
   { name: "files", emptyDir: { sizeLimit: String(diskBytes) } },
   { name: "key", secret: { secretName: podName(id), defaultMode: 0o444 } },
 ];
 
-/** The runtime that was brought into a Pod. Null: none. */
+/** The runtime that was brought into a Pod. */
 export const broughtRuntime = ({ metadata }: V1Pod): Pick<PodRuntime, "version" | "start"> | null => {
   const { [RUNTIME_ANNOTATION]: version, [RUNTIME_START_ANNOTATION]: start } = metadata?.annotations ?? {};
   if (version === undefined) return null;
@@ -368,12 +368,12 @@ export const newPod = (options: PodOptions, spec: SandboxSpec, runtime: PodRunti
     terminationGracePeriodSeconds: GRACE_S,
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     initContainers: [
-      ...preparing(options, resourcesOf(options.limits)),
-      ...(runtime === null ? [] : [bringRuntime(runtime, resourcesOf(options.limits))]),
-      imageVariables(options, { spec, runtime, resources: resourcesOf(options.limits) }),
+      ...preparing(options, makeResources(options.limits)),
+      ...(runtime === null ? [] : [bringRuntime(runtime, makeResources(options.limits))]),
+      imageVariables(options, { spec, runtime, resources: makeResources(options.limits) }),
     ],
     containers: [sandboxContainer(options, spec), linkContainer(options)],
-    volumes: volumesOf(spec.id, options.limits),
+    volumes: makeVolumes(spec.id, options.limits),
   },
 });
 

@@ -40,7 +40,7 @@ const isNarrow = ({ peers, ports }: Rule, port: number): boolean =>
 const isAbout = ({ spec }: V1NetworkPolicy, type: "Ingress" | "Egress"): boolean =>
   spec?.policyTypes?.includes(type) ?? (type === "Ingress" || spec?.egress !== undefined);
 
-const rulesOf = ({ spec }: V1NetworkPolicy, type: "Ingress" | "Egress"): readonly Rule[] =>
+const policyRules = ({ spec }: V1NetworkPolicy, type: "Ingress" | "Egress"): readonly Rule[] =>
   type === "Ingress"
     ? (spec?.ingress ?? []).map((rule) => ({ peers: rule[FROM] ?? [], ports: rule.ports ?? [] }))
     : (spec?.egress ?? []).map((rule) => ({ peers: rule.to ?? [], ports: rule.ports ?? [] }));
@@ -62,7 +62,7 @@ export const policyProblems = (
     if (about.length === 0)
       return [`no NetworkPolicy bounds what may ${verb} the sandboxes, so they can ${reach} everything`];
     return about
-      .filter((policy) => !rulesOf(policy, type).every((rule) => isNarrow(rule, port)))
+      .filter((policy) => !policyRules(policy, type).every((rule) => isNarrow(rule, port)))
       .map(
         ({ metadata }) =>
           `the NetworkPolicy ${metadata?.name ?? ""} lets more than port ${port} ${verb} the sandboxes`,

@@ -28,7 +28,7 @@ export interface KubernetesOptions extends Omit<
 }
 
 /** Sandboxes have no DNS, so they get an IP address, of the family on which the listener listens. */
-const resolved = ({ egress, listen }: KubernetesOptions): Effect.Effect<ChannelPlace, SandboxError> =>
+const channelPlace = ({ egress, listen }: KubernetesOptions): Effect.Effect<ChannelPlace, SandboxError> =>
   attempt("create", async () => {
     try {
       const family = isIP(listen.host) === 4 ? 4 : 0;
@@ -66,7 +66,7 @@ export const kubernetesProvider = (
     SandboxProvider,
     Effect.gen(function* () {
       const cluster = yield* attempt("create", () => Cluster.open(options.cluster));
-      const place = yield* resolved(options);
+      const place = yield* channelPlace(options);
       const listener = yield* openListener(options);
       const warn = yield* Effect.map(Effect.context<never>(), (context) => (why: string) => {
         Effect.runForkWith(context)(Effect.logWarning(`the cluster cannot be followed: ${why}`));
@@ -74,7 +74,7 @@ export const kubernetesProvider = (
       const egress = place.port === 0 ? { ...place, port: listener.port } : place;
       const packages = cache === null ? null : yield* openPackages(cache);
       const tell = yield* tellRefused;
-      const opened = {
+      const sandboxOptions = {
         ...options,
         cluster,
         listener,
@@ -83,7 +83,7 @@ export const kubernetesProvider = (
         tellRefused: tell,
       };
       const sandboxes = yield* Effect.acquireRelease(
-        attempt("list", () => KubernetesSandboxes.open(opened, warn)).pipe(
+        attempt("list", () => KubernetesSandboxes.open(sandboxOptions, warn)).pipe(
           Effect.mapError(
             ({ operation, message }) =>
               new SandboxError({
@@ -99,7 +99,7 @@ export const kubernetesProvider = (
         summary: `Pods in the namespace ${cluster.namespace}${options.runtimeClass === null ? "" : `, runtime class ${options.runtimeClass}`}`,
         installed:
           options.runtimes === undefined ? () => Effect.succeed(null) : installedIn(options.runtimes),
-        doctor: examineCluster(opened),
+        doctor: examineCluster(sandboxOptions),
       });
     }),
   );
@@ -111,7 +111,7 @@ const IN_USE =
 export const kubernetesDoctor = (options: KubernetesOptions): Effect.Effect<DoctorReport> =>
   Effect.gen(function* () {
     const cluster = yield* attempt("create", () => Cluster.open(options.cluster));
-    const egress = yield* resolved(options);
+    const egress = yield* channelPlace(options);
     const listener = yield* openListener(options).pipe(
       Effect.catch(({ message }) =>
         Effect.succeed({ problem: message.includes("EADDRINUSE") ? IN_USE : message }),

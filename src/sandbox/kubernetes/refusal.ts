@@ -42,18 +42,18 @@ const SAID: readonly (readonly [Refusal["kind"], string, RegExp])[] = [
 
 /** Why a Pod was not created. */
 export const podRefusal = ({ status, message }: ClusterFailure): Refusal => {
-  const of = (kind: Refusal["kind"], said: string): Refusal => ({
+  const makeRefusal = (kind: Refusal["kind"], words: string): Refusal => ({
     kind,
-    message: said === "" ? message : `${said} (${message})`,
+    message: words === "" ? message : `${words} (${message})`,
     todo: REMEDIES[kind],
   });
-  if (status === 404) return of("namespace", "the namespace of the sandboxes does not exist");
-  const found = status === 403 ? SAID.find(([, , pattern]) => pattern.test(message)) : undefined;
-  return found === undefined ? of("other", "") : of(found[0], found[1]);
+  if (status === 404) return makeRefusal("namespace", "the namespace of the sandboxes does not exist");
+  const entry = status === 403 ? SAID.find(([, , pattern]) => pattern.test(message)) : undefined;
+  return entry === undefined ? makeRefusal("other", "") : makeRefusal(entry[0], entry[1]);
 };
 
 /** Names a refusal. @throws always: NoCapacity if the cluster has no room, which may pass if `kind` is `quota` */
-export const explained = (error: unknown): never => {
+export const rethrow = (error: unknown): never => {
   if (!(error instanceof ClusterFailure) || (error.status !== 403 && error.status !== 404)) throw error;
   const { kind, message, todo } = podRefusal(error);
   const text = `${message}. ${todo}`;

@@ -48,7 +48,7 @@ import {
   startKeySecret,
   podSelector,
 } from "./pod.ts";
-import { explained } from "./refusal.ts";
+import { rethrow } from "./refusal.ts";
 import { lacksProgram, type Obstacle, podExit, isLinkRunning, isStopped, podObstacle } from "./verdict.ts";
 
 /** Pause between two looks at a Pod, in milliseconds. */
@@ -77,7 +77,7 @@ export interface SandboxesOptions extends PodOptions {
   /** The agent runtimes that an operator has added to this machine. Absent: none. */
   readonly runtimes?: Pick<RuntimeStore, "find">;
   /** The launch file for a spec. */
-  readonly launchOf: (spec: SandboxSpec, packages: SandboxPackages | undefined) => string;
+  readonly launchText: (spec: SandboxSpec, packages: SandboxPackages | undefined) => string;
   /** Answers requests to package registries. */
   readonly packages?: Pick<PackageProxy, "serve">;
   /** Answers calls to the account's own providers of models. Absent: nothing does. */
@@ -100,7 +100,7 @@ const decodeRecord = Schema.decodeUnknownOption(EgressRecordText);
 /** A record that cannot be read opens nothing. */
 const CLOSED: EgressRecord = { allow: [], secretNames: [], llmUpstream: null };
 
-const recordOf = (pod: V1Pod): EgressRecord => {
+const egressRecord = (pod: V1Pod): EgressRecord => {
   const read = decodeRecord(pod.metadata?.annotations?.[EGRESS_ANNOTATION]);
   return read._tag === "Some" ? read.value : CLOSED;
 };
@@ -117,7 +117,7 @@ interface Entry {
   ended: SandboxExit | null;
 }
 
-const idOf = (pod: V1Pod): string => pod.metadata?.labels?.[LABELS.sandbox] ?? "";
+const podSandboxId = (pod: V1Pod): string => pod.metadata?.labels?.[LABELS.sandbox] ?? "";
 
 export class KubernetesSandboxes {
   readonly #options: SandboxesOptions;
@@ -131,14 +131,14 @@ export class KubernetesSandboxes {
 
   /** Takes over the Pods of a former service. @param failed gets the reasons for which the cluster cannot be followed */
   static async open(options: SandboxesOptions, failed: (why: string) => void): Promise<KubernetesSandboxes> {
-    const opened = new KubernetesSandboxes(options);
+    const sandboxes = new KubernetesSandboxes(options);
     const pods = await options.cluster.listPods(podSelector(options));
-    await Promise.all(pods.map((pod) => opened.#adopt(pod)));
-    const { signal } = opened.#closing;
-    const onPod = (name: string, pod: V1Pod | null): void => opened.#saw(name, pod);
+    await Promise.all(pods.map((pod) => sandboxes.#adopt(pod)));
+    const { signal } = sandboxes.#closing;
+    const onPod = (name: string, pod: V1Pod | null): void => sandboxes.#saw(name, pod);
     void options.cluster.follow(podSelector(options), { onPod, failed, signal });
     void giveSigns({ cluster: options.cluster, selector: podSelector(options), failed, signal });
-    return opened;
+    return sandboxes;
   }
 
   /** Leaves the sandboxes running. */
@@ -154,8 +154,8 @@ export class KubernetesSandboxes {
       const { cluster } = this.#options;
       const signal = AbortSignal.timeout(startMs(spec.bootDeadlineMs));
       const image = await this.#imageOf(spec);
-      const wanted = newPod(this.#options, { ...spec, image }, await this.#runtimeOf(spec));
-      const pod = await this.#makePod(podName(spec.id), wanted, signal);
+      const podSpec = newPod(this.#options, { ...spec, image }, await this.#runtimeOf(spec));
+      const pod = await this.#makePod(podName(spec.id), podSpec, signal);
       this.#mustBeOurs(pod);
       if (pod.metadata?.deletionTimestamp !== undefined)
         throw new Error("the sandbox's Pod is being removed from the cluster");
@@ -181,13 +181,13 @@ export class KubernetesSandboxes {
     );
   }
 
-  /** The agent runtime that the cluster brings into the Pod, pushed first. Null: the image or the bundle has its program. */
+  /** The agent runtime that the cluster brings into the Pod, pushed first. Null if the image or the bundle has its program. */
   async #runtimeOf({ runtime: { packaged } }: SandboxSpec): Promise<PodRuntime | null> {
     const { images, runtimes } = this.#options;
     if (packaged === undefined) return null;
     const { name } = packaged;
-    const added = (await runtimes?.find(name)) ?? null;
-    if (added === null) {
+    const runtimeTree = (await runtimes?.find(name)) ?? null;
+    if (runtimeTree === null) {
       if (packaged.start === null) throw lacksRuntime(packaged, "");
       return null;
     }
@@ -195,8 +195,8 @@ export class KubernetesSandboxes {
       throw new Error(
         `the runtime ${name} is on the service's machine. Name a registry for the cluster in PLATFORM_IMAGE_REGISTRY. If images bring its program, remove it there with \`platform runtimes remove ${name}\``,
       );
-    const image = await images.put({ ...added, env: {}, user: "", workdir: "" }).catch(notPushed);
-    const { version, start } = added;
+    const image = await images.put({ ...runtimeTree, env: {}, user: "", workdir: "" }).catch(notPushed);
+    const { version, start } = runtimeTree;
     return { name, version, image, ...(start !== undefined && { start }) };
   }
 
@@ -208,7 +208,7 @@ export class KubernetesSandboxes {
       const body = { ...pod, metadata: { ...pod.metadata, annotations } };
       try {
         // eslint-disable-next-line no-await-in-loop -- one attempt after the other
-        return await cluster.createPod(name, body).catch(explained);
+        return await cluster.createPod(name, body).catch(rethrow);
       } catch (error) {
         if (!(error instanceof NoCapacity) || !error.mayPass || signal.aborted) throw error;
         // eslint-disable-next-line no-await-in-loop -- a pause
@@ -221,16 +221,16 @@ export class KubernetesSandboxes {
     const { cluster, egress } = this.#options;
     const { keys } = entry;
     // The Pod may be that of a start with other settings, which was cut off.
-    const launch = this.#options.launchOf(
+    const launch = this.#options.launchText(
       { ...spec, runtime: runtimeIn(entry.pod, spec) },
-      recordOf(entry.pod).packages,
+      egressRecord(entry.pod).packages,
     );
     let obstacle: Obstacle | null = null;
     let why = "its Pod has not started";
     const attempt = async (): Promise<boolean> => {
       entry.pod = (await cluster.readPod(podName(spec.id))) ?? entry.pod;
       obstacle = podObstacle(entry.pod);
-      if (obstacle?.final === true) throw failureOf(obstacle);
+      if (obstacle?.final === true) throw toError(obstacle);
       const { packaged, command } = spec.runtime;
       if (packaged !== undefined && lacksProgram(entry.pod)) throw lacksRuntime(packaged, command[0] ?? "");
       const exit = podExit(entry.pod);
@@ -239,34 +239,34 @@ export class KubernetesSandboxes {
       const link = linkPlace(entry.pod);
       if (link === null || !isLinkRunning(entry.pod)) return false;
       if (await hasStarted({ link, keys })) return true;
-      const started = await startOverLink({ link, egress, keys, launch });
-      if (started.kind === "refused") throw new Error(started.why);
-      if (started.kind === "away") why = `its link cannot be reached (${started.why})`;
-      return started.kind === "started";
+      const start = await startOverLink({ link, egress, keys, launch });
+      if (start.kind === "refused") throw new Error(start.why);
+      if (start.kind === "away") why = `its link cannot be reached (${start.why})`;
+      return start.kind === "started";
     };
-    await cluster.createSecret(startKeySecret(entry.pod, spec.id, keys)).catch(explained);
+    await cluster.createSecret(startKeySecret(entry.pod, spec.id, keys)).catch(rethrow);
     while (!signal.aborted) {
       // eslint-disable-next-line no-await-in-loop -- one attempt after the other
       if (await attempt()) return;
       // eslint-disable-next-line no-await-in-loop -- a pause
       await pause(LOOK_MS);
     }
-    if (obstacle !== null) throw failureOf(obstacle);
+    if (obstacle !== null) throw toError(obstacle);
     throw new Error(
       `the cluster did not start the sandbox in ${startMs(spec.bootDeadlineMs) / 1000} s: ${why}`,
     );
   }
 
-  exitOf(id: string): Promise<SandboxExit> {
+  awaitExit(id: string): Promise<SandboxExit> {
     return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
   }
 
   async list(): Promise<SandboxListing[]> {
     const pods = await this.#options.cluster.listPods(podSelector(this.#options));
     return pods.map((pod) => ({
-      id: idOf(pod),
+      id: podSandboxId(pod),
       sessionId: pod.metadata?.labels?.[LABELS.session] ?? null,
-      state: this.#exitOf(pod) === null ? "running" : "exited",
+      state: this.#podExit(pod) === null ? "running" : "exited",
     }));
   }
 
@@ -285,7 +285,7 @@ export class KubernetesSandboxes {
   setSecretNames(id: string, secretNames: readonly string[]): Promise<void> {
     return this.#order.run(id, async () => {
       const entry = this.#known(id);
-      const record = { ...recordOf(entry.pod), secretNames };
+      const record = { ...egressRecord(entry.pod), secretNames };
       const patch = { metadata: { annotations: { [EGRESS_ANNOTATION]: egressText(record) } } };
       const pod = await this.#options.cluster.patchPod(podName(id), patch);
       if (pod === null) throw new Error("the sandbox does not exist");
@@ -298,8 +298,8 @@ export class KubernetesSandboxes {
     if (!this.#entries.has(id)) return "";
     const text = await this.#options.cluster.logs(podName(id), SANDBOX_CONTAINER);
     if (Buffer.byteLength(text) <= LOG_BYTES_MAX) return text;
-    const kept = Buffer.from(text).subarray(-LOG_BYTES_MAX).toString("utf8");
-    return kept.slice(kept.indexOf("\n") + 1);
+    const log = Buffer.from(text).subarray(-LOG_BYTES_MAX).toString("utf8");
+    return log.slice(log.indexOf("\n") + 1);
   }
 
   /** The cluster stops a Pod past its deadline, and keeps it with its logs. */
@@ -341,7 +341,7 @@ export class KubernetesSandboxes {
     });
   }
 
-  #exitOf(pod: V1Pod): SandboxExit | null {
+  #podExit(pod: V1Pod): SandboxExit | null {
     return pod.metadata?.labels?.[LABELS.keys] === secretMark(this.#options.secret) ? podExit(pod) : KEYLESS;
   }
 
@@ -359,17 +359,24 @@ export class KubernetesSandboxes {
   }
 
   async #adopt(pod: V1Pod): Promise<Entry> {
-    const id = idOf(pod);
-    const known = this.#entries.get(id);
-    if (known !== undefined) return known;
+    const id = podSandboxId(pod);
+    const present = this.#entries.get(id);
+    if (present !== undefined) return present;
     const keys = sandboxKeys(this.#options.secret, id);
     const entry: Entry = { id, keys, pod, egress: null, exit: Promise.withResolvers(), ended: null };
     this.#entries.set(id, entry);
     const { listener, packages, modelDoor, tellRefused } = this.#options;
-    const policy = this.#policy(recordOf(pod));
-    const refused = tellRefused?.({ sandbox: id, session: pod.metadata?.labels?.[LABELS.session] ?? null });
-    const answers = { packages, models: modelDoor?.of(id), ...(refused && { refused }) };
-    if (this.#exitOf(pod) === null) entry.egress = await listener.admit(keys.egress, { policy, ...answers });
+    const policy = this.#policy(egressRecord(pod));
+    const tellRefusedHost = tellRefused?.({
+      sandbox: id,
+      session: pod.metadata?.labels?.[LABELS.session] ?? null,
+    });
+    const answers = {
+      packages,
+      models: modelDoor?.of(id),
+      ...(tellRefusedHost && { refused: tellRefusedHost }),
+    };
+    if (this.#podExit(pod) === null) entry.egress = await listener.admit(keys.egress, { policy, ...answers });
     this.#judge(entry);
     return entry;
   }
@@ -388,7 +395,7 @@ export class KubernetesSandboxes {
   }
 
   #judge(entry: Entry): void {
-    const exit = this.#exitOf(entry.pod);
+    const exit = this.#podExit(entry.pod);
     if (exit !== null) this.#settle(entry, exit);
   }
 
@@ -403,17 +410,17 @@ export class KubernetesSandboxes {
 
 /** The start of the runtime that a Pod has. */
 const runtimeIn = (pod: V1Pod, { runtime }: SandboxSpec): LaunchRuntime => {
-  const brought = broughtRuntime(pod);
+  const podRuntime = broughtRuntime(pod);
   const { packaged } = runtime;
-  if (brought === null || packaged === undefined) return runtime;
-  const place = placeInside(packaged.name, brought.version);
-  return startedAt(runtime, { start: startOfAdded(packaged, brought), place, node: `${LIBRARY}/node` });
+  if (podRuntime === null || packaged === undefined) return runtime;
+  const place = placeInside(packaged.name, podRuntime.version);
+  return startedAt(runtime, { start: startOfAdded(packaged, podRuntime), place, node: `${LIBRARY}/node` });
 };
 
 const linkPlace = ({ status }: V1Pod): ChannelPlace | null =>
   status?.podIP === undefined || status.podIP === "" ? null : { host: status.podIP, port: LINK_PORT };
 
-const failureOf = ({ message, isRoom, final }: Obstacle): Error =>
+const toError = ({ message, isRoom, final }: Obstacle): Error =>
   isRoom ? new NoCapacity(message, !final) : new Error(message);
 
 const notPushed = (error: unknown): never => {
@@ -427,6 +434,6 @@ const startMs = (bootDeadlineMs: number): number =>
 
 /** @throws Error with `problem` if it is not done in time */
 const within = async (ms: number, problem: string, isDone: () => Promise<boolean>): Promise<void> => {
-  const done = await poll(isDone, { everyMs: LOOK_MS, withinMs: ms });
-  if (done === null) throw new Error(`${problem} within ${ms / 1000} s`);
+  const isGone = await poll(isDone, { everyMs: LOOK_MS, withinMs: ms });
+  if (isGone === null) throw new Error(`${problem} within ${ms / 1000} s`);
 };

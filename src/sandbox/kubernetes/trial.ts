@@ -46,7 +46,7 @@ const decodeOutput = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ event: Schema.Literal("output"), line: Schema.String })),
 );
 
-/** Null: the probe has not printed it yet. */
+/** Null if the probe has not printed it yet. */
 const sightingIn = (log: string): Sighting | null => {
   for (const text of log.split("\n")) {
     const output = decodeOutput(text);
@@ -97,36 +97,36 @@ const DOCTOR = "doctor";
  * @throws Error that says what failed
  */
 export const trySandbox = async (
-  options: Omit<SandboxesOptions, "launchOf">,
+  options: Omit<SandboxesOptions, "launchText">,
   places: readonly ChannelPlace[],
 ): Promise<Sighting> => {
   const id = randomUUID();
-  const own = { ...options, installationId: DOCTOR, nodeId: DOCTOR, launchOf: launchText(LAUNCH) };
+  const own = { ...options, installationId: DOCTOR, nodeId: DOCTOR, launchText: launchText(LAUNCH) };
   const sandboxes = await KubernetesSandboxes.open(own, () => undefined);
   try {
-    const ended = (await sandboxes.list()).filter(({ state }) => state === "exited");
-    await Promise.all(ended.map((former) => sandboxes.destroy(former.id)));
+    const exited = (await sandboxes.list()).filter(({ state }) => state === "exited");
+    await Promise.all(exited.map((former) => sandboxes.destroy(former.id)));
     await sandboxes.create(trialSpec(id, places));
-    return await sightingOf(sandboxes, id);
+    return await readSighting(sandboxes, id);
   } finally {
     await sandboxes.destroy(id).finally(() => sandboxes.close());
   }
 };
 
-const sightingOf = async (sandboxes: KubernetesSandboxes, id: string): Promise<Sighting> => {
+const readSighting = async (sandboxes: KubernetesSandboxes, id: string): Promise<Sighting> => {
   let text = "";
   const look = async () => {
     text = await sandboxes.logs(id);
     return sightingIn(text);
   };
-  const seen = await poll(look, { everyMs: LOOK_MS, withinMs: PROBE_MS });
-  if (seen !== null) return seen;
+  const sighting = await poll(look, { everyMs: LOOK_MS, withinMs: PROBE_MS });
+  if (sighting !== null) return sighting;
   throw new Error(
     `the sandbox started, but its checks did not end within ${PROBE_MS / 1000} s: ${text.slice(-2_000)}`,
   );
 };
 
-const bounded = (value: string | null): boolean =>
+const isBounded = (value: string | null): boolean =>
   value !== null && /^\d+$/.test(value) && Number(value) < 2 ** 60;
 
 const by = (subject: string, holds: boolean, detail: string): DoctorFinding => ({
@@ -137,47 +137,47 @@ const by = (subject: string, holds: boolean, detail: string): DoctorFinding => (
 
 /** What holds in the sandbox. */
 export const sightingFindings = (
-  seen: Sighting,
+  sighting: Sighting,
   { limits, runtimeClass }: { readonly limits: PodLimits; readonly runtimeClass: string | null },
 ): DoctorFinding[] => {
   const memory = `${Math.round(limits.memoryBytes / 1024 ** 2)} MiB for each sandbox`;
   return [
     by(
       "network",
-      seen.reached.length === 0,
-      seen.reached.length === 0
+      sighting.reached.length === 0,
+      sighting.reached.length === 0
         ? "the sandbox reached the service's egress listener, and not the API server"
-        : `the sandbox reached ${seen.reached.join(", ")}`,
+        : `the sandbox reached ${sighting.reached.join(", ")}`,
     ),
     by(
       "kernel",
       runtimeClass !== null,
-      `the agent sees ${seen.kernel}; runtime class: ${runtimeClass ?? "the cluster's default"}`,
+      `the agent sees ${sighting.kernel}; runtime class: ${runtimeClass ?? "the cluster's default"}`,
     ),
     by(
       "read-only root",
-      !seen.writesRoot && !seen.writesPlatform && seen.writesWorkspace,
+      !sighting.writesRoot && !sighting.writesPlatform && sighting.writesWorkspace,
       "only the workspace, the home and /tmp can be written",
     ),
     by(
       "no privileges",
-      /^0+$/.test(seen.capabilities ?? ""),
-      `the agent's capabilities are ${seen.capabilities ?? "unknown"}`,
+      /^0+$/.test(sighting.capabilities ?? ""),
+      `the agent's capabilities are ${sighting.capabilities ?? "unknown"}`,
     ),
-    by("no new privileges", seen.noNewPrivileges === "1", "set-uid programs give no privileges"),
-    by("system calls", seen.seccomp === "2", "the container runtime's own filter"),
+    by("no new privileges", sighting.noNewPrivileges === "1", "set-uid programs give no privileges"),
+    by("system calls", sighting.seccomp === "2", "the container runtime's own filter"),
     by(
       "daemon isolated from the agent",
-      !seen.readsDaemon && !seen.readsRun,
+      !sighting.readsDaemon && !sighting.readsRun,
       "the agent cannot read its files or environment",
     ),
-    by("no token of the cluster", !seen.readsToken, "the Pod has no service account token"),
-    by("memory", bounded(seen.memoryMax), memory),
+    by("no token of the cluster", !sighting.readsToken, "the Pod has no service account token"),
+    by("memory", isBounded(sighting.memoryMax), memory),
     by(
       "processes",
-      bounded(seen.pidsMax),
-      bounded(seen.pidsMax)
-        ? `${seen.pidsMax} for each Pod (the kubelet's podPidsLimit)`
+      isBounded(sighting.pidsMax),
+      isBounded(sighting.pidsMax)
+        ? `${sighting.pidsMax} for each Pod (the kubelet's podPidsLimit)`
         : "set podPidsLimit in the kubelet's configuration",
     ),
   ];

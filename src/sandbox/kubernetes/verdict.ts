@@ -3,12 +3,12 @@ import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import type { SandboxExit } from "../port.ts";
 import { LACKS_PROGRAM, SANDBOX_CONTAINER } from "./pod.ts";
 
-const statusesOf = ({ status }: V1Pod): readonly V1ContainerStatus[] => [
+const containerStatuses = ({ status }: V1Pod): readonly V1ContainerStatus[] => [
   ...(status?.initContainerStatuses ?? []),
   ...(status?.containerStatuses ?? []),
 ];
 
-const sandboxOf = ({ status }: V1Pod) =>
+const sandboxStatus = ({ status }: V1Pod) =>
   status?.containerStatuses?.find(({ name }) => name === SANDBOX_CONTAINER);
 
 const exit = (code: SandboxExit["code"], message: string): SandboxExit => ({ code, message });
@@ -21,7 +21,7 @@ const isLost = ({ status }: V1Pod): boolean =>
       type === "DisruptionTarget" && (reason === "DeletionByTaintManager" || reason === "DeletionByPodGC"),
   ) === true;
 
-/** Null: it has not ended. */
+/** Null if it has not ended. */
 export const podExit = (pod: V1Pod): SandboxExit | null => {
   const { status } = pod;
   if (isLost(pod)) return exit("absent", "the cluster lost the node of the sandbox");
@@ -30,14 +30,14 @@ export const podExit = (pod: V1Pod): SandboxExit | null => {
     return exit(/ephemeral|emptyDir/i.test(message) ? "disk_exceeded" : "exited", message);
   }
   if (status?.reason === "DeadlineExceeded") return exit("exited", "it was stopped");
-  const terminated = sandboxOf(pod)?.state?.terminated;
-  if (terminated?.reason === "OOMKilled")
+  const termination = sandboxStatus(pod)?.state?.terminated;
+  if (termination?.reason === "OOMKilled")
     return exit("memory_exceeded", "the sandbox used more memory than it may");
-  if (terminated) return exit("exited", `its PID 1 ended with code ${terminated.exitCode}`);
-  const failed = statusesOf(pod).find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
-  if (failed !== undefined) {
-    const { exitCode, reason = "no reason" } = failed.state?.terminated ?? {};
-    return exit("exited", `its container ${failed.name} ended with code ${exitCode} (${reason})`);
+  if (termination) return exit("exited", `its PID 1 ended with code ${termination.exitCode}`);
+  const failure = containerStatuses(pod).find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0);
+  if (failure !== undefined) {
+    const { exitCode, reason = "no reason" } = failure.state?.terminated ?? {};
+    return exit("exited", `its container ${failure.name} ended with code ${exitCode} (${reason})`);
   }
   return status?.phase === "Failed" || status?.phase === "Succeeded"
     ? exit("exited", status.message ?? `the Pod is ${status.phase}`)
@@ -52,7 +52,8 @@ export const lacksProgram = ({ status }: V1Pod): boolean =>
   ) === true;
 
 /** Whether it has ended, and its log is complete: the cluster may say the one before the other. */
-export const isStopped = (pod: V1Pod): boolean => podExit(pod) !== null && !sandboxOf(pod)?.state?.running;
+export const isStopped = (pod: V1Pod): boolean =>
+  podExit(pod) !== null && !sandboxStatus(pod)?.state?.running;
 
 /** Reasons to wait that no time will end. */
 const FINAL = new Set([
@@ -72,7 +73,7 @@ export interface Obstacle {
   readonly isRoom: boolean;
 }
 
-/** Why a Pod does not start. Null: nothing is known that keeps it. */
+/** Why a Pod does not start. Null if nothing is known that keeps it. */
 export const podObstacle = (pod: V1Pod): Obstacle | null => {
   // The node that the scheduler chose had less room than it thought: OutOfcpu, OutOfmemory, OutOfpods.
   if (pod.status?.reason?.startsWith("OutOf") === true)
@@ -81,14 +82,14 @@ export const podObstacle = (pod: V1Pod): Obstacle | null => {
       isRoom: true,
       message: `no capacity: the node has no room for the sandbox (${pod.status.message ?? pod.status.reason})`,
     };
-  const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-  if (scheduled?.reason === "Unschedulable")
+  const scheduling = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
+  if (scheduling?.reason === "Unschedulable")
     return {
       final: false,
       isRoom: true,
-      message: `no capacity: the cluster has no node for the sandbox (${scheduled.message ?? ""})`,
+      message: `no capacity: the cluster has no node for the sandbox (${scheduling.message ?? ""})`,
     };
-  for (const { image, state } of statusesOf(pod)) {
+  for (const { image, state } of containerStatuses(pod)) {
     const { reason = "", message = "" } = state?.waiting ?? {};
     if (PULLING.has(reason) || reason === "InvalidImageName" || reason === "ErrImageNeverPull")
       return {

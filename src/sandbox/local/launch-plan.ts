@@ -62,7 +62,7 @@ export interface LaunchPlan {
   readonly uidBase: number | null;
   readonly tools: Tools;
   readonly layout: readonly MountStep[];
-  /** The shell that runs PID 1. Null: the one that the entrypoint names. */
+  /** The shell that runs PID 1. Null means the one that the entrypoint names. */
   readonly shell: string | null;
   /** An empty directory. The `namespaces` form mounts the new root over it. */
   readonly newRoot: string;
@@ -191,7 +191,7 @@ export const agentPrefix = ({ form, uidBase, gated, shell: shellPath }: AgentReq
   if (uidBase !== null) return ["setpriv", ...become(AGENT_UID), ...DROP_ALL];
   if (form === "bubblewrap") return ["sh", "-c", NESTED_BUBBLEWRAP, "agent"];
   const own = ["--pid", "--fork", "--kill-child=KILL", "--mount", "--"];
-  const nested = nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [], shellPath ?? "/bin/sh");
-  const script = `here=$PWD init='${AGENT_INIT.replaceAll("'", `'\\''`)}'\n${nested}`;
+  const nestedPrefix = nestedNamespaces(gated ? [`${LIBRARY}/${AGENT_GATE}`] : [], shellPath ?? "/bin/sh");
+  const script = `here=$PWD init='${AGENT_INIT.replaceAll("'", `'\\''`)}'\n${nestedPrefix}`;
   return ["unshare", "--user", ...mapTo(AGENT_UID), ...own, "sh", "-c", script, "agent"];
 };

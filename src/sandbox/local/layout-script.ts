@@ -48,9 +48,9 @@ const shellCommand = (step: MountStep, root: string): string => {
     case "bind":
     case "read-only-bind": {
       const source = quote(step.source);
-      const mounted = `bind ${source} ${target}`;
-      const done = step.kind === "bind" ? mounted : `${mounted}; seal_tree ${target}`;
-      return step.optional ? `if [ -e ${source} ]; then ${done}; fi` : done;
+      const mountLine = `bind ${source} ${target}`;
+      const line = step.kind === "bind" ? mountLine : `${mountLine}; seal_tree ${target}`;
+      return step.optional ? `if [ -e ${source} ]; then ${line}; fi` : line;
     }
     case "symlink":
       return `mkdir -p "$(dirname ${target})"; ln -s ${quote(step.source)} ${target}`;

@@ -23,7 +23,10 @@ const FORMS: readonly Form[] = ["bubblewrap", "namespaces"];
 
 /** The ways in which `local` may work. @param form `auto`: each, the strongest first */
 export const localKinds = (form: "auto" | Form): readonly Kind[] =>
-  (form === "auto" ? FORMS : [form]).map((name) => ({ name, prepare: (asked) => prepare(name, asked) }));
+  (form === "auto" ? FORMS : [form]).map((name) => ({
+    name,
+    prepare: (preparation) => prepare(name, preparation),
+  }));
 
 /** From Linux 5.14 on, RLIMIT_NPROC counts in each user namespace, as opposed to all processes of a uid. */
 const countsInUserNamespace = (kernel: string): boolean => {
@@ -59,7 +62,7 @@ const gateLibrary = async (runDir: string, ownUids: boolean): Promise<Record<str
   }),
 });
 
-const libraryOf = async (form: Form, { options, tools, ownUids }: Preparation) => {
+const makeLibrary = async (form: Form, { options, tools, ownUids }: Preparation) => {
   const { runDir } = options;
   if (form === "namespaces") return hasGates() ? gateLibrary(runDir, ownUids) : {};
   return ownUids || tools.bwrap === null ? {} : nestedLibrary(runDir, tools.bwrap);
@@ -80,7 +83,7 @@ const prepare = async (form: Form, preparation: Preparation): Promise<Isolation>
       uidBase: request.uidBase,
       tools,
       layout: request.layout,
-      shell: shellOf(request),
+      shell: imageShell(request),
       newRoot: request.paths.newRoot,
       gate,
       limits: {
@@ -97,30 +100,30 @@ const prepare = async (form: Form, preparation: Preparation): Promise<Isolation>
     form,
     enforcer: "kernel",
     summary: summarize(form, gate !== null),
-    library: await libraryOf(form, preparation),
+    library: await makeLibrary(form, preparation),
     files: [filter, gate].filter((file) => file !== null),
     needsGroups: false,
     hostProcesses: (inside) => inside,
     users: localUsers,
     agentPrefix: ({ uidBase, image }) =>
-      agentPrefix({ form, uidBase, gated: gate !== null, shell: shellOf({ image }) }),
+      agentPrefix({ form, uidBase, gated: gate !== null, shell: imageShell({ image }) }),
     start: { by: "launcher", launch },
     findings: (sighting) => [filterFinding(isFiltered(sighting))],
   };
 };
 
 /** In an image's root, no step of the start uses the image's own shell. */
-const shellOf = ({ image }: Pick<LaunchRequest, "image">): string | null =>
+const imageShell = ({ image }: Pick<LaunchRequest, "image">): string | null =>
   image === null ? null : `${BUNDLE_TOOLS}/sh`;
 
-const summarize = (form: Form, gated: boolean): string =>
+const summarize = (form: Form, isGated: boolean): string =>
   form === "bubblewrap"
     ? "bubblewrap: namespaces and a seccomp filter"
-    : `plain namespaces${gated ? " and a seccomp filter" : ", without a seccomp filter (weaker: install bubblewrap)"}`;
+    : `plain namespaces${isGated ? " and a seccomp filter" : ", without a seccomp filter (weaker: install bubblewrap)"}`;
 
-const filterFinding = (filtered: boolean) =>
+const filterFinding = (hasFilter: boolean) =>
   judge("kernel")(
     "system calls",
-    filtered,
-    filtered ? "a seccomp filter" : "no filter in this form on this processor; install bubblewrap",
+    hasFilter,
+    hasFilter ? "a seccomp filter" : "no filter in this form on this processor; install bubblewrap",
   );

@@ -11,7 +11,7 @@ import { thrownText } from "../../ground/thrown.ts";
 import type { Installation } from "./installation.ts";
 import type { MachineOptions } from "./options.ts";
 import type { Kind } from "./isolation/isolation.ts";
-import { Sighting, commonFindings, judge, refused } from "./sighting.ts";
+import { Sighting, commonFindings, judge, isRefused } from "./sighting.ts";
 import { openInstallation } from "./boot/trial.ts";
 import { mebibytes } from "./limits/watcher.ts";
 import { readIfThere } from "./processes.ts";
@@ -29,22 +29,22 @@ const decodeSighting = Schema.decodeUnknownSync(Schema.fromJsonString(Sighting))
 /** Where gVisor bounds processes itself, control groups bound those that it is made of. */
 const processFinding = (
   { options: { limits }, isolation, controls }: Installation,
-  limited: boolean,
+  isLimited: boolean,
 ): DoctorFinding => {
   const subject = "processes";
   if (isolation.enforcer === "gvisor") {
     const outside = isolation.hostProcesses(limits.processes);
     const detail = `${limits.processes} for each user of a sandbox; the kernel allows gVisor ${outside} of its own`;
-    return judge("gvisor")(subject, limited, detail);
+    return judge("gvisor")(subject, isLimited, detail);
   }
-  const held = controls.has("processes") || limited;
-  return { subject, how: held ? "kernel" : "watcher", detail: `${limits.processes} for each sandbox` };
+  const isHeld = controls.has("processes") || isLimited;
+  return { subject, how: isHeld ? "kernel" : "watcher", detail: `${limits.processes} for each sandbox` };
 };
 
 const limitFindings = (installation: Installation, sighting: Sighting): DoctorFinding[] => {
   const { controls } = installation;
   const { limits } = installation.options;
-  const limited = (name: string, value: number): boolean =>
+  const isLimited = (name: string, value: number): boolean =>
     new RegExp(`^${name}\\s+${value}\\s`, "m").test(sighting.limits);
   return [
     {
@@ -52,10 +52,10 @@ const limitFindings = (installation: Installation, sighting: Sighting): DoctorFi
       how: controls.has("memory") ? "kernel" : "watcher",
       detail: `${mebibytes(limits.memoryBytes)} for each sandbox`,
     },
-    processFinding(installation, limited("Max processes", limits.processes)),
+    processFinding(installation, isLimited("Max processes", limits.processes)),
     judge(installation.isolation.enforcer)(
       "open files",
-      limited("Max open files", limits.openFiles),
+      isLimited("Max open files", limits.openFiles),
       `${limits.openFiles} for each process`,
     ),
     {
@@ -137,12 +137,12 @@ const examine = async (options: MachineOptions, kinds: readonly Kind[]): Promise
       runtime: { adapter: "plain", command: ["true"], variables: {}, permissions: null },
       bootDeadlineMs: PATIENCE_MS,
     });
-    await within(sandboxes.exitOf(id), PATIENCE_MS);
+    await within(sandboxes.awaitExit(id), PATIENCE_MS);
     const { agentReadable } = sandboxPaths(options.runDir, id);
     const report = await readFile(join(agentReadable, "report.json"), "utf8").catch(() => null);
     if (report === null) throw new Error(`the checks in the sandbox failed: ${await sandboxes.logs(id)}`);
     const sighting = decodeSighting(report);
-    if (refused(sighting, "write_workspace") || refused(sighting, "write_home")) {
+    if (isRefused(sighting, "write_workspace") || isRefused(sighting, "write_home")) {
       throw new Error("the agent cannot write its workspace or its home");
     }
     return {

@@ -109,13 +109,13 @@ export const installGate = (
 
 /** Does the work for the first caller. The others get its result; after a failure, the next caller tries again. */
 const once = <A>(work: () => Promise<A>): (() => Promise<A>) => {
-  let done: Promise<A> | null = null;
+  let result: Promise<A> | null = null;
   return () => {
-    done ??= work().catch((error: unknown) => {
-      done = null;
+    result ??= work().catch((error: unknown) => {
+      result = null;
       throw error;
     });
-    return done;
+    return result;
   };
 };
 
@@ -145,9 +145,11 @@ export const removeOldParts = async ({ options, parts, isolation }: Installation
     Object.values(parts.settings),
     Object.values(parts.library),
   );
-  const used = new Set(files.map(dirname));
+  const usedDirectories = new Set(files.map(dirname));
   const root = join(options.runDir, "parts");
-  const old = (await readdir(root)).filter((name) => !name.startsWith(".") && !used.has(join(root, name)));
+  const old = (await readdir(root)).filter(
+    (name) => !name.startsWith(".") && !usedDirectories.has(join(root, name)),
+  );
   await Promise.all(old.map((name) => rm(join(root, name), { recursive: true, force: true })));
 };
 

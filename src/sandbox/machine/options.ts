@@ -46,7 +46,7 @@ export interface MachineOptions extends LaunchOptions {
   readonly nodePath: string;
   /** The daemon's program as one JavaScript file. */
   readonly daemonBundle: string;
-  /** Node's compiled form of the daemon (daemon/bundle/code-cache.ts). Null: every start compiles it again. */
+  /** Node's compiled form of the daemon (daemon/bundle/code-cache.ts). If null, every start compiles it again. */
   readonly daemonCodeCache: string | null;
   /** The `platform` command as one executable JavaScript file. */
   readonly commandLine: string;

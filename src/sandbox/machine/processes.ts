@@ -24,7 +24,7 @@ export interface ProcessSample {
   readonly memoryBytes: number;
 }
 
-/** A file of the kernel. Null: it is gone, or is hidden from this user. */
+/** A file of the kernel. Null if it is gone, or is hidden from this user. */
 export const readIfThere = (path: string): string | null => {
   try {
     return readFileSync(path, "utf8");
@@ -63,7 +63,7 @@ const statusNumber = (status: string, name: string): number => {
 };
 
 /** Null if it has ended. */
-const sampleOf = (pid: number): ProcessSample | null => {
+const readSample = (pid: number): ProcessSample | null => {
   const status = readIfThere(`/proc/${pid}/status`);
   if (status === null || /^State:\s+[ZX]/m.test(status)) return null;
   return {
@@ -77,27 +77,27 @@ const sampleOf = (pid: number): ProcessSample | null => {
   };
 };
 
-const samplesOf = (ids: readonly number[]): ProcessSample[] => ids.flatMap((pid) => sampleOf(pid) ?? []);
+const readSamples = (ids: readonly number[]): ProcessSample[] => ids.flatMap((pid) => readSample(pid) ?? []);
 
 /** Every process of this machine that we can see. */
-export const sampleProcesses = (): ProcessSample[] => samplesOf(pids());
+export const sampleProcesses = (): ProcessSample[] => readSamples(pids());
 
 /** The processes below `root`, without `root` itself. */
 export const descendants = (samples: readonly ProcessSample[], root: number): ProcessSample[] => {
   const children = Map.groupBy(samples, (sample) => sample.parent);
-  const found: ProcessSample[] = [];
+  const below: ProcessSample[] = [];
   const open = [...(children.get(root) ?? [])];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    found.push(next);
+    below.push(next);
     open.push(...(children.get(next.pid) ?? []));
   }
-  return found;
+  return below;
 };
 
 /** Whether this kernel lists a process's children (CONFIG_PROC_CHILDREN). */
 const listsChildren = readIfThere(`/proc/self/task/${process.pid}/children`) !== null;
 
-const childrenOf = (pid: number): number[] => {
+const readChildren = (pid: number): number[] => {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
       (readIfThere(`/proc/${pid}/task/${thread}/children`) ?? "").split(" ").filter(Boolean).map(Number),
@@ -114,12 +114,12 @@ function* family(root: number): Generator<ProcessSample> {
     yield* all.filter(({ pid }) => pid === root);
     return yield* descendants(all, root);
   }
-  for (let level = [root]; level.length > 0; level = level.flatMap(childrenOf)) yield* samplesOf(level);
+  for (let level = [root]; level.length > 0; level = level.flatMap(readChildren)) yield* readSamples(level);
 }
 
 /** PID 1 of a pid namespace just below our own: this process or one below it. Null while it does not exist. */
 export const initAtOrBelow = (root: number): number | null => {
-  const depth = (sampleOf(process.pid)?.namespacePids.length ?? 1) + 1;
+  const depth = (readSample(process.pid)?.namespacePids.length ?? 1) + 1;
   for (const { pid, namespacePids } of family(root))
     if (namespacePids.length === depth && namespacePids.at(-1) === 1) return pid;
   return null;
@@ -133,7 +133,7 @@ interface FileSystemPlace {
 }
 
 /** A path as mountinfo writes it, with blanks, tabs, newlines and backslashes as octal numbers. */
-const escaped = (path: string): string =>
+const escapePath = (path: string): string =>
   path.replaceAll(/[ \t\n\\]/g, (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, "0")}`);
 
 const isBelow = (path: string, directory: string): boolean =>
@@ -149,21 +149,21 @@ const withoutLinks = (path: string): string => {
 };
 
 /** @param directory may have been removed. */
-const placeOf = (directory: string): FileSystemPlace => {
-  const path = escaped(withoutLinks(directory));
-  let found = { device: "", root: "/", point: "" };
+const findPlace = (directory: string): FileSystemPlace => {
+  const path = escapePath(withoutLinks(directory));
+  let mount = { device: "", root: "/", point: "" };
   for (const line of (readIfThere("/proc/self/mountinfo") ?? "").split("\n")) {
     const [, , device = "", root = "", point = ""] = line.split(" ");
     // The longest mount point wins. If two mounts share a point, the later one covers the earlier.
-    if (point !== "" && isBelow(path, point) && point.length >= found.point.length)
-      found = { device, root, point };
+    if (point !== "" && isBelow(path, point) && point.length >= mount.point.length)
+      mount = { device, root, point };
   }
-  const rest = found.point === "/" ? path : path.slice(found.point.length);
-  return { device: found.device, path: found.root === "/" ? rest : `${found.root}${rest}` };
+  const rest = mount.point === "/" ? path : path.slice(mount.point.length);
+  return { device: mount.device, path: mount.root === "/" ? rest : `${mount.root}${rest}` };
 };
 
 /** The mount namespace and the root of a process. Null if this user may not know them. */
-const viewOf = (pid: number): string | null => {
+const readView = (pid: number): string | null => {
   try {
     return `${readlinkSync(`/proc/${pid}/ns/mnt`)} ${readlinkSync(`/proc/${pid}/root`)}`;
   } catch {
@@ -177,7 +177,7 @@ const viewOf = (pid: number): string | null => {
  * because another installation may have a sandbox with the same id in its own run directory.
  */
 export const processesSeeing = (directory: string): number[] => {
-  const place = placeOf(directory);
+  const place = findPlace(directory);
   const sees = (line: string): boolean => {
     const [, , device, root = ""] = line.split(" ");
     return device === place.device && root.startsWith(`${place.path}/`);
@@ -191,11 +191,11 @@ export const processesSeeing = (directory: string): number[] => {
   const blind = new Set<string>();
   return pids().filter((pid) => {
     if (pid === process.pid) return false;
-    const view = viewOf(pid);
+    const view = readView(pid);
     if (view !== null && blind.has(view)) return false;
-    const found = look(pid);
-    if (view !== null && !found) blind.add(view);
-    return found;
+    const isUser = look(pid);
+    if (view !== null && !isUser) blind.add(view);
+    return isUser;
   });
 };
 

@@ -81,10 +81,10 @@ export class MachineSandboxes {
    * @param kill ends a sandbox that exceeds a limit; tests make it fail
    */
   static async open(installation: Installation, kill = killSandbox): Promise<MachineSandboxes> {
-    const opened = new MachineSandboxes(installation, kill);
+    const sandboxes = new MachineSandboxes(installation, kill);
     const ids = await sandboxIds(installation.options.runDir);
-    await Promise.all(ids.map((id) => opened.#adopt(id)));
-    return opened;
+    await Promise.all(ids.map((id) => sandboxes.#adopt(id)));
+    return sandboxes;
   }
 
   /** Leaves the sandboxes running. */
@@ -134,7 +134,7 @@ export class MachineSandboxes {
       opening = this.#newEgress(paths, record);
       // The boot waits for it, and reports its failure.
       opening.catch(() => undefined);
-      const booted = await boot(this.#installation, {
+      const booting = await boot(this.#installation, {
         paths,
         record,
         settings: launchSettings(this.#installation, { ...spec, runtime: launch }, { record, image }),
@@ -143,8 +143,8 @@ export class MachineSandboxes {
         ...(tree !== null && { runtime: tree }),
         beside: opening,
       });
-      const entry = this.#enter(paths, booted.record, await opening);
-      booted.onEnd((message) => void this.#ended(entry, message));
+      const entry = this.#enter(paths, booting.record, await opening);
+      booting.onEnd((message) => void this.#ended(entry, message));
     } catch (error) {
       const egress = await opening?.catch(() => null);
       egress?.close();
@@ -155,7 +155,7 @@ export class MachineSandboxes {
   }
 
   /** Settles when the sandbox has ended by itself, does not exist, or was destroyed. */
-  exitOf(id: string): Promise<SandboxExit> {
+  awaitExit(id: string): Promise<SandboxExit> {
     return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
   }
 
@@ -182,8 +182,8 @@ export class MachineSandboxes {
     const paths = this.#paths(id);
     if ((await readRecord(paths)) === null) throw new Error("the sandbox does not exist");
     // The directory is the daemon's to write: a link there could lead to another socket of this machine.
-    const found = await lstat(paths.daemonSocket).catch(() => null);
-    if (found !== null && !found.isSocket()) throw new Error("the daemon's socket is not a socket");
+    const stats = await lstat(paths.daemonSocket).catch(() => null);
+    if (stats !== null && !stats.isSocket()) throw new Error("the daemon's socket is not a socket");
     return { kind: "unix", path: paths.daemonSocket };
   }
 
@@ -230,9 +230,9 @@ export class MachineSandboxes {
   /** Removes images and runtimes that no name and no sandbox uses any more. */
   async pruneTrees(nowMs: number): Promise<void> {
     const { options, images, runtimes } = this.#installation;
-    const used = await treesInUse(options.runDir);
-    await images.prune(used, nowMs);
-    await runtimes.prune(used, nowMs);
+    const usedTrees = await treesInUse(options.runDir);
+    await images.prune(usedTrees, nowMs);
+    await runtimes.prune(usedTrees, nowMs);
   }
 
   /** The memory of all running sandboxes, in bytes. */
@@ -275,11 +275,11 @@ export class MachineSandboxes {
     const looks = await Promise.allSettled(running.map(look));
     // A failed look at a sandbox that was destroyed meanwhile is ignored. Any other failure is reported after all
     // looks.
-    const failed = looks.find(
+    const failure = looks.find(
       (result, index) =>
         result.status === "rejected" && this.#entries.get(running[index]?.record.id ?? "") === running[index],
     );
-    if (failed?.status === "rejected") throw failed.reason;
+    if (failure?.status === "rejected") throw failure.reason;
   }
 
   async #walk(entry: Entry, measure: () => Promise<SandboxExit | null>): Promise<void> {
@@ -330,9 +330,14 @@ export class MachineSandboxes {
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
     const { packages, options, tellRefused } = this.#installation;
     const models = options.modelDoor?.of(record.id);
-    const refused = tellRefused?.({ sandbox: record.id, session: record.sessionId });
+    const tellRefusedHost = tellRefused?.({ sandbox: record.id, session: record.sessionId });
     const policy = this.#policy(record);
-    return openEgress(paths.proxySocket, { policy, packages, models, ...(refused && { refused }) });
+    return openEgress(paths.proxySocket, {
+      policy,
+      packages,
+      models,
+      ...(tellRefusedHost && { refused: tellRefusedHost }),
+    });
   }
 
   #policy({ egressAllow, secretNames, llmUpstream, packages }: SandboxRecord): EgressPolicy {
@@ -376,12 +381,12 @@ export class MachineSandboxes {
     entry.ended = true;
     entry.egress.close();
     // If the sandbox was destroyed meanwhile, there is no directory for the record.
-    const told = await writeExit(entry.paths, exit).catch(() => exit);
+    const exitReport = await writeExit(entry.paths, exit).catch(() => exit);
     try {
       await end();
     } finally {
       // Reported even if a process does not end: its listener destroys the sandbox, which tries again.
-      entry.exit.resolve(told);
+      entry.exit.resolve(exitReport);
     }
   }
 

@@ -21,7 +21,7 @@ export const judge =
   (subject, holds, detail) => ({ subject, how: holds ? by : "not at all", detail });
 
 /** Whether each of these attempts failed. */
-export const refused = (sighting: Sighting, ...names: string[]): boolean =>
+export const isRefused = (sighting: Sighting, ...names: string[]): boolean =>
   names.every((name) => new RegExp(`^${name} no$`, "m").test(sighting.attempts));
 
 const statusField = (sighting: Sighting, name: string): string =>
@@ -33,10 +33,14 @@ const PROCESSES_SEEN_MAX = 12;
 /** What every isolation promises. @param by who enforces it there */
 export const commonFindings = (sighting: Sighting, by: Judge): DoctorFinding[] => {
   const interfaces = sighting.interfaces.split("\n").map((line) => line.split(":")[0]?.trim() ?? "");
-  const seen = Number(sighting.processes);
+  const processCount = Number(sighting.processes);
   const powers = statusField(sighting, "CapEff");
   return [
-    by("processes of this machine", seen <= PROCESSES_SEEN_MAX, `the agent sees ${seen} processes`),
+    by(
+      "processes of this machine",
+      processCount <= PROCESSES_SEEN_MAX,
+      `the agent sees ${processCount} processes`,
+    ),
     by(
       "network",
       interfaces.filter(Boolean).join() === "lo",
@@ -44,7 +48,7 @@ export const commonFindings = (sighting: Sighting, by: Judge): DoctorFinding[] =
     ),
     by(
       "read-only root",
-      refused(sighting, "write_usr", "write_root", "write_sysctl"),
+      isRefused(sighting, "write_usr", "write_root", "write_sysctl"),
       "/usr, / and /proc/sys",
     ),
     by("no privileges", /^0+$/.test(powers), `the agent's capabilities are ${powers}`),
@@ -55,12 +59,12 @@ export const commonFindings = (sighting: Sighting, by: Judge): DoctorFinding[] =
     ),
     by(
       "no user namespaces",
-      refused(sighting, "new_user_namespace", "new_mount_namespace"),
+      isRefused(sighting, "new_user_namespace", "new_mount_namespace"),
       "the agent cannot create any",
     ),
     by(
       "daemon isolated from the agent",
-      refused(sighting, "read_launch_file", "read_daemon_environment", "signal_daemon"),
+      isRefused(sighting, "read_launch_file", "read_daemon_environment", "signal_daemon"),
       "the agent cannot read its files or environment, nor signal it",
     ),
   ];

@@ -36,7 +36,7 @@ export const ARTEFACT_LIMITS: ArtefactLimits = {
 };
 
 export interface ArtefactOptions {
-  /** Null: nothing is kept. */
+  /** Null if nothing is kept. */
   readonly store: ArtefactStore | null;
   /** All files together, in bytes. */
   readonly storeBytes: number;
@@ -74,7 +74,7 @@ export const artefactScope = ({
 export class Artefacts {
   readonly #options: ArtefactOptions;
   readonly #limits: ArtefactLimits;
-  /** Downloads, and those that are about to begin. Null: the file does not go through the store. */
+  /** Downloads, and those that are about to begin. Null if the file does not go through the store. */
   readonly #running = new Map<string, Promise<Download | null>>();
 
   constructor(options: ArtefactOptions) {
@@ -91,13 +91,13 @@ export class Artefacts {
    * Answers a request for a file.
    * @throws Refusal or NetFault before anything was sent
    */
-  async serve(wanted: Wanted, outgoing: ServerResponse): Promise<void> {
+  async serve(wish: Wanted, outgoing: ServerResponse): Promise<void> {
     try {
-      if (await this.#fromStore(wanted, outgoing)) return;
-      await this.#fromRegistry(wanted, outgoing);
+      if (await this.#fromStore(wish, outgoing)) return;
+      await this.#fromRegistry(wish, outgoing);
     } catch (error) {
       // Any other error: the sandbox left.
-      if (error instanceof Refusal || error instanceof NetFault) this.count(wanted.kind, "failed");
+      if (error instanceof Refusal || error instanceof NetFault) this.count(wish.kind, "failed");
       throw error;
     }
   }
@@ -106,69 +106,67 @@ export class Artefacts {
     this.#options.measures.count("package_requests_total", { kind, outcome });
   }
 
-  async #fromStore(wanted: Wanted, outgoing: ServerResponse): Promise<boolean> {
+  async #fromStore(wish: Wanted, outgoing: ServerResponse): Promise<boolean> {
     const { store, now } = this.#options;
-    const found =
-      (await store?.find({ scope: artefactScope(wanted), checksum: wanted.checksum }, now())) ?? null;
-    if (found === null) return false;
-    this.count(wanted.kind, "hit");
-    const stream = found.handle.createReadStream({ autoClose: true });
-    await this.#send(stream, found.bytes, { wanted, outgoing, from: "cache" });
+    const artefact =
+      (await store?.find({ scope: artefactScope(wish), checksum: wish.checksum }, now())) ?? null;
+    if (artefact === null) return false;
+    this.count(wish.kind, "hit");
+    const stream = artefact.handle.createReadStream({ autoClose: true });
+    await this.#send(stream, artefact.bytes, { wanted: wish, outgoing, from: "cache" });
     return true;
   }
 
-  async #fromRegistry(wanted: Wanted, outgoing: ServerResponse): Promise<void> {
-    const { download, isFirst } = await this.#download(wanted);
-    if (download === null) return this.#direct(wanted, outgoing);
+  async #fromRegistry(wish: Wanted, outgoing: ServerResponse): Promise<void> {
+    const { download, isFirst } = await this.#download(wish);
+    if (download === null) return this.#direct(wish, outgoing);
     const chunks = download.read();
     try {
       // Nothing is sent before a first byte may be: until then, a failure has a status of its own.
       const first = await chunks.next();
-      this.count(wanted.kind, isFirst ? "miss" : "joined");
+      this.count(wish.kind, isFirst ? "miss" : "joined");
       const all = (async function* () {
         if (first.done !== true) yield first.value;
         yield* chunks;
       })();
-      await this.#send(all, download.bytes, { wanted, outgoing, from: isFirst ? "registry" : "cache" });
+      await this.#send(all, download.bytes, { wanted: wish, outgoing, from: isFirst ? "registry" : "cache" });
     } catch (error) {
       if (!(error instanceof StoreFull) || outgoing.headersSent) throw error;
-      await this.#direct(wanted, outgoing);
+      await this.#direct(wish, outgoing);
     }
   }
 
   /** Joins the download of the same file, or begins it (F1). */
-  async #download(
-    wanted: Wanted,
-  ): Promise<{ readonly download: Download | null; readonly isFirst: boolean }> {
+  async #download(wish: Wanted): Promise<{ readonly download: Download | null; readonly isFirst: boolean }> {
     const { store } = this.#options;
     // The address is a part of the name: who claims a wrong checksum for an address disturbs no request for another one.
     const name = [
-      artefactScope(wanted),
-      credentialsDigest(wanted.credentials),
-      wanted.checksum.hex,
-      wanted.url.href,
+      artefactScope(wish),
+      credentialsDigest(wish.credentials),
+      wish.checksum.hex,
+      wish.url.href,
     ].join(" ");
     const running = this.#running.get(name);
     if (running !== undefined) return { download: await running, isFirst: false };
     if (store === null || this.#running.size >= this.#limits.downloads)
       return { download: null, isFirst: true };
-    const begun = this.#begin(wanted, store);
-    this.#running.set(name, begun);
-    const forget = (): boolean => this.#running.get(name) === begun && this.#running.delete(name);
-    begun.then((download) => (download === null ? forget() : void download.ended.then(forget)), forget);
-    return { download: await begun, isFirst: true };
+    const beginning = this.#begin(wish, store);
+    this.#running.set(name, beginning);
+    const forget = (): boolean => this.#running.get(name) === beginning && this.#running.delete(name);
+    beginning.then((download) => (download === null ? forget() : void download.ended.then(forget)), forget);
+    return { download: await beginning, isFirst: true };
   }
 
-  async #begin(wanted: Wanted, store: ArtefactStore): Promise<Download | null> {
+  async #begin(wish: Wanted, store: ArtefactStore): Promise<Download | null> {
     const { now, storeBytes } = this.#options;
     const maxBytes = Math.min(this.#limits.fileBytes, Math.floor(storeBytes / 2));
-    const answer = await this.#ask(wanted, AbortSignal.timeout(this.#limits.downloadMs));
-    const bytes = lengthOf(answer);
+    const answer = await this.#ask(wish, AbortSignal.timeout(this.#limits.downloadMs));
+    const bytes = contentLength(answer);
     try {
       // Its own reader gets the answer of a registry that says no.
       if (answer.statusCode === 200 && (bytes ?? 0) <= maxBytes) {
-        const key = { scope: artefactScope(wanted), checksum: wanted.checksum };
-        const { host } = wanted.url;
+        const key = { scope: artefactScope(wish), checksum: wish.checksum };
+        const { host } = wish.url;
         return await Download.begin({ store, key, maxBytes, host, now }, { bytes, body: answer.body });
       }
     } catch (error) {
@@ -179,19 +177,19 @@ export class Artefacts {
   }
 
   /** The registry's own answer (F3). */
-  async #direct(wanted: Wanted, outgoing: ServerResponse): Promise<void> {
-    const answer = await this.#ask(wanted, leaving({ outgoing }));
+  async #direct(wish: Wanted, outgoing: ServerResponse): Promise<void> {
+    const answer = await this.#ask(wish, leaving({ outgoing }));
     const { statusCode } = answer;
     if (statusCode !== 200) {
       answer.body.on("error", () => undefined).destroy();
-      const error = `${wanted.url.host} answered with status ${statusCode}`;
+      const error = `${wish.url.host} answered with status ${statusCode}`;
       if (!REFUSALS.has(statusCode)) throw new Refusal(502, error);
       outgoing.writeHead(statusCode, { "content-type": "application/json" });
       outgoing.end(`${JSON.stringify({ error })}\n`);
     }
-    this.count(wanted.kind, "passed");
+    this.count(wish.kind, "passed");
     if (statusCode === 200)
-      await this.#send(answer.body, lengthOf(answer), { wanted, outgoing, from: "registry" });
+      await this.#send(answer.body, contentLength(answer), { wanted: wish, outgoing, from: "registry" });
   }
 
   async #ask({ url, credentials, mayAsk }: Wanted, signal: AbortSignal): Promise<NetAnswer> {
@@ -210,20 +208,20 @@ export class Artefacts {
       "content-type": "application/octet-stream",
       ...(bytes !== null && { "content-length": bytes }),
     });
-    let sent = 0;
-    const counted = async function* (chunks: AsyncIterable<Uint8Array>) {
+    let sentBytes = 0;
+    const countBytes = async function* (chunks: AsyncIterable<Uint8Array>) {
       for await (const chunk of chunks) {
-        sent += chunk.length;
+        sentBytes += chunk.length;
         yield chunk;
       }
     };
     try {
-      await pipeline(body, counted, outgoing);
+      await pipeline(body, countBytes, outgoing);
     } finally {
       this.#options.measures.count(
         "package_bytes_total",
         { kind: wanted.kind, outcome: `from_${from}` },
-        sent,
+        sentBytes,
       );
     }
   }
@@ -238,7 +236,7 @@ interface Sending {
 /** A registry's answers that a package manager understands. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404, 410, 429]);
 
-const lengthOf = ({ headers }: NetAnswer): number | null => {
+const contentLength = ({ headers }: NetAnswer): number | null => {
   const text = headers["content-length"];
   return typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : null;
 };

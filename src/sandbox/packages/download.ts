@@ -15,7 +15,7 @@ const HELD_BACK = 64 * 1024;
 const READ_BYTES = 64 * 1024;
 
 export interface Source {
-  /** The length that the registry declares. Null: none. */
+  /** The length that the registry declares. */
   readonly bytes: number | null;
   readonly body: AsyncIterable<Uint8Array>;
 }
@@ -31,7 +31,7 @@ export interface DownloadOptions {
 }
 
 export class Download {
-  /** The declared length, before the first chunk. Null: unknown. */
+  /** The declared length, before the first chunk. Null if unknown. */
   readonly bytes: number | null;
   /** Settles when the file is kept, or was not. Never rejects: readers get the failure. */
   readonly ended: Promise<void>;

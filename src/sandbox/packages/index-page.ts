@@ -3,14 +3,14 @@
  * because the page has another address now. Links with a query stay outside: it may be a credential.
  */
 import { isRecord, parseJson } from "../../ground/record.ts";
-import { pypiFileAddress, sha256Of } from "../../domain/environment/packages.ts";
+import { pypiFileAddress, urlSha256 } from "../../domain/environment/packages.ts";
 import { Refusal } from "../egress-messages.ts";
 
 /** @param sha256 the checksum that the page gives beside the link; null: the link has it, or has none */
-const rewritten = (link: string, page: URL, sha256: string | null): string => {
+const rewriteLink = (link: string, page: URL, sha256: string | null): string => {
   const url = URL.parse(link, page.href);
   if (url === null) return link;
-  const checksum = sha256 ?? sha256Of(url);
+  const checksum = sha256 ?? urlSha256(url);
   const isWeb = url.protocol === "https:" || url.protocol === "http:";
   if (checksum === null || !isWeb || url.search !== "" || url.username !== "" || url.password !== "")
     return url.href;
@@ -19,21 +19,21 @@ const rewritten = (link: string, page: URL, sha256: string | null): string => {
 
 /** @throws Refusal if the page is not JSON of PEP 691 */
 export const rewriteJson = (body: Buffer, page: URL): Buffer => {
-  const parsed = parseJson(body.toString("utf8"));
-  if (!isRecord(parsed)) throw new Refusal(502, `${page.host} sent an index page that cannot be read`);
-  const { files } = parsed;
+  const document = parseJson(body.toString("utf8"));
+  if (!isRecord(document)) throw new Refusal(502, `${page.host} sent an index page that cannot be read`);
+  const { files } = document;
   if (!Array.isArray(files)) return body;
   for (const file of files as readonly unknown[]) {
     if (!isRecord(file) || typeof file["url"] !== "string") continue;
     const sha256 = isRecord(file["hashes"]) ? file["hashes"]["sha256"] : null;
     const hex = typeof sha256 === "string" && /^[0-9a-f]{64}$/i.test(sha256) ? sha256.toLowerCase() : null;
-    file["url"] = rewritten(file["url"], page, hex);
+    file["url"] = rewriteLink(file["url"], page, hex);
   }
-  return Buffer.from(JSON.stringify(parsed));
+  return Buffer.from(JSON.stringify(document));
 };
 
-const unescaped = (text: string): string => text.replaceAll("&amp;", "&");
-const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+const unescapeHtml = (text: string): string => text.replaceAll("&amp;", "&");
+const escapeHtml = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
 
 /** A page whose links have a base of their own is left as it is if its links are absolute, and otherwise refused. */
 export const rewriteHtml = (body: Buffer, page: URL): Buffer => {
@@ -44,7 +44,7 @@ export const rewriteHtml = (body: Buffer, page: URL): Buffer => {
     text.replaceAll(
       /(\shref=)("[^"]*"|'[^']*')/gi,
       (_all, start: string, quoted: string) =>
-        `${start}"${escaped(rewritten(unescaped(quoted.slice(1, -1)), page, null))}"`,
+        `${start}"${escapeHtml(rewriteLink(unescapeHtml(quoted.slice(1, -1)), page, null))}"`,
     ),
   );
 };

@@ -67,26 +67,26 @@ export class NpmRequests {
     const tarball = path.startsWith(`${base}/`) ? path.slice(base.length) : "";
     if (artefacts.isOn && isWholeFile(incoming) && readNpmTarball(tarball) !== null) {
       const credentials = sandboxCredentials(incoming.headers);
-      const asked = { credentials, projectId, registry, tarball };
-      const checksum = await this.#checksum(asked);
+      const query = { credentials, projectId, registry, tarball };
+      const checksum = await this.#checksum(query);
       const url = new URL(`${registry.origin}${base}${tarball}`);
-      const wanted = { kind: "npm", url, checksum, projectId, credentials } as const;
-      if (checksum !== null) return artefacts.serve({ ...wanted, checksum, mayAsk }, outgoing);
+      const artefact = { kind: "npm", url, checksum, projectId, credentials } as const;
+      if (checksum !== null) return artefacts.serve({ ...artefact, checksum, mayAsk }, outgoing);
     }
     artefacts.count("npm", "passed");
     await passOn(upstream, request, { url: new URL(registry.origin), path, hasCredentials: true });
   }
 
-  async #checksum(asked: DescriptionOf): Promise<Checksum | null> {
+  async #checksum(query: DescriptionOf): Promise<Checksum | null> {
     const name = [
-      artefactScope(asked),
-      credentialsDigest(asked.credentials),
-      asked.registry.href,
-      asked.tarball,
+      artefactScope(query),
+      credentialsDigest(query.credentials),
+      query.registry.href,
+      query.tarball,
     ].join(" ");
-    const known = this.#described.get(name);
-    if (known !== undefined && known.untilMs > this.#options.now()) return known.checksum;
-    const checksum = await this.#reading.run(asked.projectId, () => this.#ask(asked));
+    const description = this.#described.get(name);
+    if (description !== undefined && description.untilMs > this.#options.now()) return description.checksum;
+    const checksum = await this.#reading.run(query.projectId, () => this.#ask(query));
     if (checksum === null) return null;
     this.#described.set(name, { checksum, untilMs: this.#options.now() + DESCRIBED_MS });
     return checksum;

@@ -8,7 +8,7 @@ import { npmAddress, PYPI_INDEX, type PackageSources } from "../../domain/enviro
 import { mayUse } from "../egress-policy.ts";
 import type { SandboxSpec } from "../port.ts";
 
-/** As a record has it. Null: it does not use that registry's cache. */
+/** As a record has it. Null if it does not use that registry's cache. */
 export const SandboxPackages = Schema.Struct({
   npm: Schema.NullOr(Schema.String),
   pypi: Schema.NullOr(Schema.String),

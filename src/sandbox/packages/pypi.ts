@@ -79,8 +79,8 @@ export class PypiRequests {
     const { artefacts, upstream } = this.#options;
     const isWhole = incoming.method === "GET" && incoming.headers.range === undefined;
     if (artefacts.isOn && isWhole && !isMetadata) {
-      const wanted = { kind: "pypi", url, checksum, projectId, credentials, mayAsk } as const;
-      return artefacts.serve(wanted, outgoing);
+      const artefact = { kind: "pypi", url, checksum, projectId, credentials, mayAsk } as const;
+      return artefacts.serve(artefact, outgoing);
     }
     if (!mayAsk(url)) throw new Refusal(403, `${url.hostname} is not on the list of allowed hosts`);
     artefacts.count("pypi", "passed");
@@ -111,7 +111,7 @@ export class PypiRequests {
     });
     const body = await this.#body(answer, url);
     const { location } = answer.headers;
-    const to = typeof location === "string" ? redirected(location, url) : null;
+    const to = typeof location === "string" ? redirectTarget(location, url) : null;
     const type = String(answer.headers["content-type"] ?? "");
     const isPage = answer.statusCode === 200 && incoming.method === "GET";
     const page = isPage ? rewrite(body, type, url) : body;
@@ -128,12 +128,12 @@ export class PypiRequests {
   /** Y2 */
   async #body({ body, headers }: NetAnswer, { host }: URL): Promise<Buffer> {
     const { pageBytes = PAGE_BYTES } = this.#options;
-    const packed = await readBody(body, { host, maxBytes: pageBytes });
+    const content = await readBody(body, { host, maxBytes: pageBytes });
     const encoding = headers["content-encoding"] ?? "identity";
-    if (encoding === "identity" || packed.length === 0) return packed;
+    if (encoding === "identity" || content.length === 0) return content;
     if (encoding !== "gzip")
       throw new Refusal(502, `${host} sent an index page in an encoding that was not asked for`);
-    return unpack(packed, { maxOutputLength: pageBytes }).catch((error: unknown) => {
+    return unpack(content, { maxOutputLength: pageBytes }).catch((error: unknown) => {
       const isLarge = error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
       throw isLarge
         ? new NetFault(host, { _tag: "TooLarge", maxBytes: pageBytes })
@@ -158,7 +158,7 @@ const keptHeaders = ({ headers }: NetAnswer): Record<string, string> =>
   );
 
 /** A redirect within the index stays within ours. Any other one leads outside, where the sandbox's own rules hold. */
-const redirected = (location: string, url: URL): string => {
+const redirectTarget = (location: string, url: URL): string => {
   const to = URL.parse(location, url.href);
   const index = new URL("../", url).href;
   return to?.href.startsWith(index) === true

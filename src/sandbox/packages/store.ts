@@ -44,7 +44,7 @@ const NAME = /^sha(?:256|512)-[0-9a-f]+$/;
 /** The use of a file is noted on the disk if the last note is this old. */
 const NOTE_USE_MS = 60_000;
 
-const nameOf = ({ scope, checksum }: ArtefactKey): string => {
+const artefactName = ({ scope, checksum }: ArtefactKey): string => {
   const name = `${checksum.algorithm}-${checksum.hex}`;
   if (!SCOPE.test(scope) || !NAME.test(name)) throw new Error("not the name of a package file");
   return path.join(scope, name);
@@ -77,9 +77,10 @@ export class Draft {
     await this.#grow(chunk.length);
     this.taken += chunk.length;
     try {
-      for (let done = 0; done < chunk.length;) {
+      for (let offset = 0; offset < chunk.length;) {
         // oxlint-disable-next-line no-await-in-loop -- a write may be a part of what was asked
-        done += (await this.handle.write(chunk, done, chunk.length - done, this.bytes + done)).bytesWritten;
+        offset += (await this.handle.write(chunk, offset, chunk.length - offset, this.bytes + offset))
+          .bytesWritten;
       }
       this.bytes += chunk.length;
     } catch (error) {
@@ -100,11 +101,11 @@ export class ArtefactStore {
   readonly #known: Map<string, Known>;
   #used: number;
 
-  private constructor(directory: string, limits: StoreLimits, known: Map<string, Known>) {
+  private constructor(directory: string, limits: StoreLimits, artefacts: Map<string, Known>) {
     this.#directory = directory;
     this.#limits = limits;
-    this.#known = known;
-    this.#used = [...known.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#known = artefacts;
+    this.#used = [...artefacts.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /**
@@ -126,11 +127,11 @@ export class ArtefactStore {
 
   /** Opens a file, or returns null. */
   async find(key: ArtefactKey, nowMs: number): Promise<Artefact | null> {
-    const name = nameOf(key);
-    const known = this.#known.get(name);
-    if (known === undefined) return null;
+    const name = artefactName(key);
+    const entry = this.#known.get(name);
+    if (entry === undefined) return null;
     const handle = await open(this.#at(name), constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => null);
-    const isWhole = handle !== null && (await handle.stat()).size === known.bytes;
+    const isWhole = handle !== null && (await handle.stat()).size === entry.bytes;
     if (!isWhole) {
       // Another program removed or cut it.
       await handle?.close();
@@ -138,12 +139,12 @@ export class ArtefactStore {
       return null;
     }
     // Removed meanwhile (A4): it can be read, and stays forgotten.
-    if (this.#known.delete(name)) this.#known.set(name, known);
-    if (nowMs - known.notedMs > NOTE_USE_MS) {
-      known.notedMs = nowMs;
+    if (this.#known.delete(name)) this.#known.set(name, entry);
+    if (nowMs - entry.notedMs > NOTE_USE_MS) {
+      entry.notedMs = nowMs;
       await utimes(this.#at(name), nowMs / 1000, nowMs / 1000).catch(() => undefined);
     }
-    return { handle, bytes: known.bytes };
+    return { handle, bytes: entry.bytes };
   }
 
   /** Begins a file. The caller ends it with `keep` or `discard`, and then closes its handle. @throws StoreFull */
@@ -158,7 +159,7 @@ export class ArtefactStore {
 
   /** Gives a draft its final name. The caller has compared its checksum. @throws StoreFull */
   async keep(draft: Draft, key: ArtefactKey, nowMs: number): Promise<void> {
-    const name = nameOf(key);
+    const name = artefactName(key);
     try {
       await draft.handle.sync();
       await mkdir(path.dirname(this.#at(name)), { recursive: true, mode: 0o700 });
@@ -186,23 +187,23 @@ export class ArtefactStore {
   /** Takes the bytes for a draft, after it has removed as many files as that needs (A2). @throws StoreFull */
   async #makeRoom(bytes: number): Promise<void> {
     const { files, bytes: most } = this.#limits;
-    const gone: string[] = [];
+    const removals: string[] = [];
     for (const [name, known] of this.#known) {
       if (this.#used + bytes <= most && this.#known.size <= files) break;
       this.#known.delete(name);
       this.#used -= known.bytes;
-      gone.push(name);
+      removals.push(name);
     }
     if (this.#used + bytes > most) throw new StoreFull("the package cache is full of files in progress");
     this.#used += bytes;
-    await Promise.all(gone.map((name) => unlink(this.#at(name)).catch(() => undefined)));
+    await Promise.all(removals.map((name) => unlink(this.#at(name)).catch(() => undefined)));
   }
 
   async #remove(name: string): Promise<void> {
-    const known = this.#known.get(name);
-    if (known === undefined) return;
+    const entry = this.#known.get(name);
+    if (entry === undefined) return;
     this.#known.delete(name);
-    this.#used -= known.bytes;
+    this.#used -= entry.bytes;
     await unlink(this.#at(name)).catch(() => undefined);
   }
 }
@@ -210,7 +211,7 @@ export class ArtefactStore {
 /** The files of all scopes, the one that was unused for the longest time first. */
 const knownIn = async (directory: string): Promise<Map<string, Known>> => {
   const scopes = (await readdir(directory)).filter((name) => SCOPE.test(name));
-  const found: { readonly name: string; readonly bytes: number; readonly notedMs: number }[] = [];
+  const artefacts: { readonly name: string; readonly bytes: number; readonly notedMs: number }[] = [];
   for (const scope of scopes) {
     // oxlint-disable-next-line no-await-in-loop -- one directory at a time bounds the open files
     for (const file of await readdir(path.join(directory, scope))) {
@@ -218,9 +219,9 @@ const knownIn = async (directory: string): Promise<Map<string, Known>> => {
       const name = path.join(scope, file);
       // oxlint-disable-next-line no-await-in-loop -- as above
       const { size, mtimeMs } = await stat(path.join(directory, name));
-      found.push({ name, bytes: size, notedMs: mtimeMs });
+      artefacts.push({ name, bytes: size, notedMs: mtimeMs });
     }
   }
-  found.sort((one, other) => one.notedMs - other.notedMs);
-  return new Map(found.map(({ name, bytes, notedMs }) => [name, { bytes, notedMs }]));
+  artefacts.sort((one, other) => one.notedMs - other.notedMs);
+  return new Map(artefacts.map(({ name, bytes, notedMs }) => [name, { bytes, notedMs }]));
 };

@@ -44,7 +44,7 @@ export const dialChannel = (place: ChannelPlace, { identity, key }: ChannelKey):
   return connect(options);
 };
 
-/** The options of a server that finds the key of each identity. Null: the handshake is refused. */
+/** The options of a server that finds the key of each identity. Null if the handshake is refused. */
 export const channelServer = (
   keyOf: (socket: TLSSocket, identity: string) => Uint8Array | null,
 ): TlsOptions & { readonly allowHalfOpen: true } => ({

@@ -69,7 +69,7 @@ export class EgressListener {
     this.#admitted.get(identity)?.egress.close();
     const socket = join(this.#directory, identity);
     const egress = await openEgress(socket, options);
-    const admitted: Admitted = {
+    const caller: Admitted = {
       key,
       socket,
       egress: {
@@ -77,12 +77,12 @@ export class EgressListener {
         close: () => {
           egress.close();
           // The proxy's end of a connection is closed, and with it the caller's.
-          if (this.#admitted.get(identity) === admitted) this.#admitted.delete(identity);
+          if (this.#admitted.get(identity) === caller) this.#admitted.delete(identity);
         },
       },
     };
-    this.#admitted.set(identity, admitted);
-    return admitted.egress;
+    this.#admitted.set(identity, caller);
+    return caller.egress;
   }
 
   /** Ends every connection. */
@@ -94,9 +94,9 @@ export class EgressListener {
 
   #carry(caller: TLSSocket): void {
     caller.on("error", () => caller.destroy());
-    const admitted = this.#admitted.get(this.#callers.get(caller) ?? "");
+    const admission = this.#admitted.get(this.#callers.get(caller) ?? "");
     // It was admitted when the handshake began.
-    if (admitted === undefined) return void caller.destroy();
-    joinStreams(caller, connect({ path: admitted.socket, allowHalfOpen: true }));
+    if (admission === undefined) return void caller.destroy();
+    joinStreams(caller, connect({ path: admission.socket, allowHalfOpen: true }));
   }
 }

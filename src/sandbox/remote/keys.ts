@@ -28,11 +28,11 @@ export const secretMark = (secret: Uint8Array): string =>
 
 /** @param secret of the installation, at least 32 random bytes */
 export const sandboxKeys = (secret: Uint8Array, id: string): SandboxKeys => {
-  const derived = (purpose: string): Uint8Array =>
+  const deriveKey = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync("sha256", secret, id, `platform sandbox ${purpose}`, KEY_BYTES));
   return {
-    start: { identity: START_IDENTITY, key: derived("start") },
-    link: { identity: LINK_IDENTITY, key: derived("link") },
-    egress: { identity: id, key: derived("egress") },
+    start: { identity: START_IDENTITY, key: deriveKey("start") },
+    link: { identity: LINK_IDENTITY, key: deriveKey("link") },
+    egress: { identity: id, key: deriveKey("egress") },
   };
 };

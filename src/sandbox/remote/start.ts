@@ -35,7 +35,7 @@ const decodeRefusal = Schema.decodeUnknownOption(
 
 const base64 = (key: Uint8Array): string => Buffer.from(key).toString("base64");
 
-const bodyOf = ({ keys, launch, egress }: Start): string =>
+const startBody = ({ keys, launch, egress }: Start): string =>
   JSON.stringify({
     launch,
     link: base64(keys.link.key),
@@ -45,7 +45,7 @@ const bodyOf = ({ keys, launch, egress }: Start): string =>
 /** Never rejects, and no result has a key. A sandbox that has started already refuses the connection. */
 export const startOverLink = (start: Start): Promise<Started> => {
   const { promise, resolve } = Promise.withResolvers<Started>();
-  const body = bodyOf(start);
+  const body = startBody(start);
   const call = request({
     createConnection: () => dialChannel(start.link, start.keys.start),
     method: "POST",
@@ -53,22 +53,22 @@ export const startOverLink = (start: Start): Promise<Started> => {
     headers: { host: "link", "content-type": "application/json", "content-length": Buffer.byteLength(body) },
     signal: AbortSignal.timeout(START_MS),
   });
-  call.on("error", (error) => resolve({ kind: "away", why: reasonOf(error) }));
+  call.on("error", (error) => resolve({ kind: "away", why: errorReason(error) }));
   call.on("response", (answer) => {
     let text = "";
     answer.setEncoding("utf8");
     answer.on("data", (chunk: string) => (text = (text + chunk).slice(0, ANSWER_BYTES_MAX)));
-    answer.on("error", (error) => resolve({ kind: "away", why: reasonOf(error) }));
-    answer.on("end", () => resolve(outcomeOf(start, answer.statusCode ?? 0, text)));
+    answer.on("error", (error) => resolve({ kind: "away", why: errorReason(error) }));
+    answer.on("end", () => resolve(toOutcome(start, answer.statusCode ?? 0, text)));
   });
   call.end(body);
   return promise;
 };
 
-const reasonOf = (error: Error): string =>
+const errorReason = (error: Error): string =>
   "code" in error && typeof error.code === "string" ? error.code : error.message;
 
-const outcomeOf = ({ egress }: Start, status: number, text: string): Started => {
+const toOutcome = ({ egress }: Start, status: number, text: string): Started => {
   if (status === 200) return { kind: "started" };
   const refusal = decodeRefusal(text);
   if (refusal._tag === "None") return { kind: "away", why: `its link answered ${status}` };
@@ -85,11 +85,11 @@ const outcomeOf = ({ egress }: Start, status: number, text: string): Started => 
 export const hasStarted = ({ link, keys }: Pick<Start, "link" | "keys">): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = dialChannel(link, keys.link);
-  const told = (answer: boolean) => () => {
+  const answerWith = (answer: boolean) => () => {
     socket.destroy();
     resolve(answer);
   };
-  socket.setTimeout(START_MS, told(false));
-  socket.once("secureConnect", told(true)).on("error", told(false));
+  socket.setTimeout(START_MS, answerWith(false));
+  socket.once("secureConnect", answerWith(true)).on("error", answerWith(false));
   return promise;
 };

@@ -38,7 +38,7 @@ export interface Unpacked {
 }
 
 /** npm's own words, without its debug log's address. */
-const wordsOf = (error: unknown): string => {
+const errorWords = (error: unknown): string => {
   const { stderr = "", message = "" } = error as { readonly stderr?: string; readonly message?: string };
   const lines = stderr
     .split("\n")
@@ -68,7 +68,7 @@ export const unpackPackage = async (
     timeout: WITHIN_MS,
     maxBuffer: OUTPUT_BYTES,
   }).catch((error: unknown) => {
-    throw new Error(`npm could not get ${name}@${version}: ${wordsOf(error)}`);
+    throw new Error(`npm could not get ${name}@${version}: ${errorWords(error)}`);
   });
   const lock = path.join(directory, "node_modules/.package-lock.json");
   const { packages } = decodeLock(await readFile(lock, "utf8"));
@@ -93,7 +93,7 @@ const OF_NODE = /^#!.*\bnode\b|\.[cm]?js$/;
  * The command of a package as npm chooses it: the only one, or the one with the package's name.
  *
  * @param directory into which it was unpacked
- * @param program the command's name. Null: npm's choice
+ * @param program the command's name. Null means npm's choice
  * @returns the words that start it, with the holes of `installedAt`
  * @throws Error if it has none, or several of which none has its name
  */
@@ -122,7 +122,7 @@ export const packageProgram = async (
 };
 
 /** One digest of all of them, in any order, and of further lines. */
-export const digestOf = (
+export const treeDigest = (
   parts: Readonly<Record<string, readonly Unpacked[]>>,
   further: readonly string[] = [],
 ): string => {

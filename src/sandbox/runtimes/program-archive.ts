@@ -22,7 +22,7 @@ import { chmod, copyFile } from "node:fs/promises";
 import { dirname, join, posix, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type Bytes, forEachEntry, uncompressed } from "../images/unpack/archive.ts";
+import { type Bytes, forEachEntry, decompress } from "../images/unpack/archive.ts";
 import { UnpackFailure } from "../images/unpack/failure.ts";
 import { findProgram } from "../machine/tools.ts";
 
@@ -39,18 +39,18 @@ const BZIP2 = Buffer.from("BZh");
 /** Files that are no archive: a program of Linux, and a script. */
 const PROGRAMS = [Buffer.from("\u007fELF"), Buffer.from("#!")];
 
-const shown = (name: string): string => JSON.stringify(name.slice(0, 200));
+const displayName = (name: string): string => JSON.stringify(name.slice(0, 200));
 
 /** The path of an entry below the directory. Empty: the directory itself. @throws UnpackFailure if it leads elsewhere (A1) */
-const placeOf = (name: string): string => {
+const entryPath = (name: string): string => {
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   if (posix.isAbsolute(name) || parts.includes(".."))
-    throw new UnpackFailure(`the archive has a path that leads out of it: ${shown(name)}`);
+    throw new UnpackFailure(`the archive has a path that leads out of it: ${displayName(name)}`);
   return parts.join("/");
 };
 
 /** The tar in a file compressed with bzip2, which Node cannot read. @param path the machine's PATH */
-const bunzipped = (file: string, path: string): Readable => {
+const bunzip = (file: string, path: string): Readable => {
   const bzip2 = findProgram("bzip2", path);
   if (bzip2 === null)
     throw new UnpackFailure("the archive is compressed with bzip2, which is not installed here");
@@ -76,7 +76,7 @@ const writeFiles = async (tar: Bytes, root: string): Promise<readonly Link[]> =>
     }
   }
   await forEachEntry(tar, async ({ name, type, mode, linkname }, content) => {
-    const place = placeOf(name);
+    const place = entryPath(name);
     if (place === "") return;
     count.files += 1;
     if (count.files > LIMITS.files)
@@ -91,7 +91,7 @@ const writeFiles = async (tar: Bytes, root: string): Promise<readonly Link[]> =>
       rmSync(path, { force: true });
       await pipeline(counted(content), createWriteStream(path, { flags: "wx" }));
       await chmod(path, (mode | 0o444) & MODE_MASK);
-    } else if (type === "link") linkSync(join(root, placeOf(linkname ?? "")), path);
+    } else if (type === "link") linkSync(join(root, entryPath(linkname ?? "")), path);
     else if (type === "symlink") links.push({ place, target: linkname ?? "" });
   });
   return links;
@@ -100,25 +100,27 @@ const writeFiles = async (tar: Bytes, root: string): Promise<readonly Link[]> =>
 /** A1. Each one is in a directory that was made before, so no link is made through another one. */
 const makeLinks = (root: string, links: readonly Link[]): void => {
   const outside = ({ place, target }: Link) =>
-    new UnpackFailure(`the archive has a link that leads out of it: ${shown(place)} to ${shown(target)}`);
+    new UnpackFailure(
+      `the archive has a link that leads out of it: ${displayName(place)} to ${displayName(target)}`,
+    );
   for (const link of links) {
     const { place, target } = link;
     const end = posix.normalize(posix.join(posix.dirname(place), target));
     if (posix.isAbsolute(target) || end.startsWith("..")) throw outside(link);
     const path = join(root, place);
     if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
-      throw new UnpackFailure(`the archive has two files of one path: ${shown(place)}`);
+      throw new UnpackFailure(`the archive has two files of one path: ${displayName(place)}`);
     symlinkSync(target, path);
   }
   // One link can lead over another one.
   for (const link of links) {
-    const end = resolved(join(root, link.place));
+    const end = resolveLink(join(root, link.place));
     if (end !== null && end !== root && !end.startsWith(root + sep)) throw outside(link);
   }
 };
 
-/** Null: it leads nowhere, or in a circle. */
-const resolved = (path: string): string | null => {
+/** Null if it leads nowhere, or in a circle. */
+const resolveLink = (path: string): string | null => {
   try {
     return realpathSync(path);
   } catch {
@@ -147,7 +149,7 @@ export const unpackProgram = async (
     if (PROGRAMS.some(begins)) await copyFile(file, join(directory, program));
     else {
       const root = realpathSync(directory);
-      const tar = begins(BZIP2) ? bunzipped(file, path) : uncompressed(descriptor);
+      const tar = begins(BZIP2) ? bunzip(file, path) : decompress(descriptor);
       makeLinks(root, await writeFiles(tar, root));
     }
   } finally {

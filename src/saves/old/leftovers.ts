@@ -21,29 +21,29 @@ export const makeLeftovers = Effect.gen(function* () {
   const projects = yield* Projects;
   const sessions = yield* Sessions;
   let lookedAt = -LOOK_MS;
-  let seen: ReadonlySet<string> = new Set();
+  let former: ReadonlySet<string> = new Set();
 
   const isLeft = ({ sessionId }: SavePlace) =>
     Effect.map(sessions.get(sessionId), (session) => session === null || session.deletedAt !== null);
 
   const look = Effect.gen(function* () {
-    const stored = yield* store.places;
-    const gone = new Set(yield* projects.unheld([...stored.keys()]));
-    const places = [...stored]
-      .filter(([projectId]) => !gone.has(projectId))
+    const sessionsByProject = yield* store.places;
+    const orphanIds = new Set(yield* projects.unheld([...sessionsByProject.keys()]));
+    const places = [...sessionsByProject]
+      .filter(([projectId]) => !orphanIds.has(projectId))
       .flatMap(([projectId, sessionIds]) => sessionIds.map((sessionId) => ({ projectId, sessionId })));
     const left = yield* Effect.filter(places, isLeft);
-    for (const projectId of gone)
-      if (seen.has(projectId)) {
+    for (const projectId of orphanIds)
+      if (former.has(projectId)) {
         yield* Effect.logWarning("saved work of no project is removed", { project: projectId });
         yield* store.removeProject(projectId);
       }
     for (const place of left)
-      if (seen.has(place.sessionId)) {
+      if (former.has(place.sessionId)) {
         yield* Effect.logWarning("saved work of no session is removed", { session: place.sessionId });
         yield* store.remove(place);
       }
-    seen = new Set([...gone, ...left.map(({ sessionId }) => sessionId)]);
+    former = new Set([...orphanIds, ...left.map(({ sessionId }) => sessionId)]);
   });
 
   return Effect.gen(function* () {

@@ -21,7 +21,7 @@ export interface OldPushOptions {
   /** The project's repository on this node. */
   readonly repository: (projectId: string) => Effect.Effect<string, GitError>;
   /** The session's newest sandbox, which pushes. */
-  readonly sandboxOf: (sessionId: string) => Effect.Effect<string | null>;
+  readonly findSandbox: (sessionId: string) => Effect.Effect<string | null>;
 }
 
 export interface OldPushes {
@@ -29,7 +29,7 @@ export interface OldPushes {
 }
 
 /** Git's answer to a push: a few lines. */
-const collected = (body: GitResponse["body"]): Effect.Effect<Buffer, GitError> =>
+const collectBody = (body: GitResponse["body"]): Effect.Effect<Buffer, GitError> =>
   Effect.map(Stream.runCollect(body), (chunks) => Buffer.concat([...chunks]));
 
 export const makeOldPushes = (options: OldPushOptions): OldPushes => {
@@ -48,9 +48,9 @@ export const makeOldPushes = (options: OldPushOptions): OldPushes => {
     const tip = yield* refTarget(repository, `refs/heads/${place.sessionId}`);
     const { pushed: _, ...quiet } = call;
     const response = yield* endpoint.serve({ ...quiet, repository: { projectId: id } });
-    const answer = yield* collected(response.body);
+    const answer = yield* collectBody(response.body);
     const wip = yield* refTarget(path, oldSaveRef(place.sessionId));
-    const sandboxId = yield* options.sandboxOf(place.sessionId);
+    const sandboxId = yield* options.findSandbox(place.sessionId);
     if (wip !== null && sandboxId !== null) {
       const at = yield* Clock.currentTimeMillis;
       yield* takeOldSave(store, { path, place, sandboxId, wip, at, base: tip });

@@ -62,9 +62,9 @@ const differences = Effect.fnUntraced(function* (path: string, from: string, to:
 });
 
 /** The files of a tree. None if there is no such tree. */
-const filesOf = Effect.fnUntraced(function* (path: string, tree: string) {
-  const listed = yield* git(path, ["ls-tree", "-r", "-z", "--full-tree", tree], [0, 128]);
-  return listed.split("\0").flatMap((line): Entry[] => {
+const readFiles = Effect.fnUntraced(function* (path: string, tree: string) {
+  const listing = yield* git(path, ["ls-tree", "-r", "-z", "--full-tree", tree], [0, 128]);
+  return listing.split("\0").flatMap((line): Entry[] => {
     const [, mode, object, name] = /^(\d{6}) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
     return mode === undefined || object === undefined || name === undefined
       ? []
@@ -74,13 +74,13 @@ const filesOf = Effect.fnUntraced(function* (path: string, tree: string) {
 
 const MODES = ["100644", "100755", "120000"] as const;
 
-const itemOf = (
+const toItem = (
   { mode, object, path }: Entry,
   as: Pick<ListedItem, "kind"> & Pick<Partial<ListedItem>, "stage">,
 ): ListedItem | null => {
   if (object === ABSENT || mode === GONE) return { ...as, path, mode: GONE, size: 0, object: null };
-  const known = MODES.find((one) => one === mode);
-  return known === undefined ? null : { ...as, path, mode: known, size: 0, object };
+  const knownMode = MODES.find((one) => one === mode);
+  return knownMode === undefined ? null : { ...as, path, mode: knownMode, size: 0, object };
 };
 
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -120,15 +120,15 @@ const contentsOfRest = Effect.fnUntraced(function* (path: string, rest: string |
   const hasIndex =
     (yield* git(path, ["rev-parse", "--verify", "--quiet", `${rest}:index`], [0, 1, 128])) !== "";
   const index = hasIndex ? yield* differences(path, head ?? EMPTY_TREE, `${rest}:index`) : [];
-  const items = index.map((entry) => itemOf(entry, { kind: "index" }));
+  const items = index.map((entry) => toItem(entry, { kind: "index" }));
   for (const stage of [1, 2, 3] as const)
-    for (const entry of yield* filesOf(path, `${rest}:conflicts-${stage}`))
-      items.push(itemOf(entry, { kind: "index", stage }));
-  for (const entry of yield* filesOf(path, `${rest}:state`)) items.push(itemOf(entry, { kind: "state" }));
+    for (const entry of yield* readFiles(path, `${rest}:conflicts-${stage}`))
+      items.push(toItem(entry, { kind: "index", stage }));
+  for (const entry of yield* readFiles(path, `${rest}:state`)) items.push(toItem(entry, { kind: "state" }));
   return items.flatMap((item) => item ?? []);
 });
 
-/** Stores the commits that the pushed branch does not reach, as a pack. Null: it reaches them. */
+/** Stores the commits that the pushed branch does not reach, as a pack. Null if it reaches them. */
 const storeCommits = Effect.fnUntraced(function* (
   { path }: OldSave,
   {
@@ -186,14 +186,14 @@ export const takeOldSave = Effect.fnUntraced(function* (store: SaveStore["Servic
   const { rest, ref, head, branch } = yield* readParents(old);
   const { refs, left } = yield* restRefs(path, rest);
   const entries = yield* differences(path, base ?? EMPTY_TREE, wip);
-  const files = entries.map((entry) => itemOf(entry, { kind: "file" }));
+  const files = entries.map((entry) => toItem(entry, { kind: "file" }));
   const skipped: LeftOut[] = [
     ...left,
     ...entries
       .filter((_, index) => files[index] === null)
       .map((entry) => ({ path: entry.path, reason: "submodule" })),
   ];
-  const named = [
+  const tips = [
     ...(head === null ? [] : [{ ref, commit: head }]),
     ...(branch === null ? [] : [{ ref: `refs/heads/${place.sessionId}`, commit: branch }]),
     ...refs,
@@ -201,14 +201,14 @@ export const takeOldSave = Effect.fnUntraced(function* (store: SaveStore["Servic
   const { last } = yield* Effect.mapError(store.load(place), gitError);
   if (last !== null && last.sandboxId !== sandboxId) yield* Effect.mapError(store.setAside(place), gitError);
   const part = yield* Effect.mapError(store.part(place), gitError);
-  const listed = [...files.flatMap((item) => item ?? []), ...(yield* contentsOfRest(path, rest, head))];
-  const items = yield* storeItems(path, listed, part);
+  const allItems = [...files.flatMap((item) => item ?? []), ...(yield* contentsOfRest(path, rest, head))];
+  const items = yield* storeItems(path, allItems, part);
   const commits: StoredCommits[] = [];
   const pending: LeftOut[] = [];
-  for (const one of named) {
-    const stored = yield* storeCommits(old, { ...one, base, part });
-    if (stored === "too_large") pending.push({ path: one.ref, reason: "too_large" });
-    else if (stored !== null) commits.push(stored);
+  for (const one of tips) {
+    const result = yield* storeCommits(old, { ...one, base, part });
+    if (result === "too_large") pending.push({ path: one.ref, reason: "too_large" });
+    else if (result !== null) commits.push(result);
   }
   const save = {
     sandboxId,

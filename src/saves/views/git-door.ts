@@ -13,7 +13,7 @@ import * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
 import { parseUuid } from "../../domain/ids.ts";
 import type { GitError } from "../../git/port.ts";
-import { inflated } from "../../git/server/inflated.ts";
+import { inflate } from "../../git/server/inflated.ts";
 import type { GitResponse, GitServeCall, SmartHttp } from "../../git/server/smart-http.ts";
 import type { OldPushes } from "../old/old-pushes.ts";
 import type { SavePlace } from "../port.ts";
@@ -22,7 +22,7 @@ import { viewId, type Views } from "./view.ts";
 /** The commands of a request, before wishes and packs that may be long. */
 const HEAD_BYTES = 64 * 1024;
 
-/** The lines of a request up to the first flush. Null: no flush has come yet. */
+/** The lines of a request up to the first flush. Null if no flush has come yet. */
 export const headLines = (bytes: Buffer): readonly string[] | null => {
   const lines: string[] = [];
   for (let at = 0; at + 4 <= bytes.length;) {
@@ -62,7 +62,7 @@ const peekLines = Effect.fnUntraced(function* (body: Body) {
 
 const WIP = "refs/wip/";
 
-/** The session whose saved work a request for refs wishes. Null: none. */
+/** The session whose saved work a request for refs wishes. */
 const wishedSession = (lines: readonly string[]): string | null => {
   if (lines[0] !== "command=ls-refs") return null;
   for (const line of lines) {
@@ -90,7 +90,7 @@ export interface DoorParts {
   /** The smart protocol over the views. */
   readonly viewEndpoint: SmartHttp;
   readonly oldPushes: OldPushes;
-  /** The other node that has the session's saves. Null: none has, or this one. */
+  /** The other node that has the session's saves. Null if none has, or this one. */
   readonly elsewhere: (place: SavePlace) => Effect.Effect<string | null>;
 }
 
@@ -109,8 +109,8 @@ const sentence = (text: string): GitResponse => {
 export const withSavedWork = (repositories: SmartHttp, parts: DoorParts): SmartHttp => {
   const { views, viewEndpoint, oldPushes, elsewhere } = parts;
 
-  /** The commit of the view that the request is about. Null: it is about the repository. */
-  const viewOf = Effect.fnUntraced(function* (call: GitServeCall, lines: readonly string[]) {
+  /** The commit of the view that the request is about. Null if it is about the repository. */
+  const openView = Effect.fnUntraced(function* (call: GitServeCall, lines: readonly string[]) {
     const { projectId } = call.repository;
     const sessionId = wishedSession(lines);
     if (sessionId !== null) return (yield* views.open({ projectId, sessionId }))?.commit ?? null;
@@ -118,7 +118,7 @@ export const withSavedWork = (repositories: SmartHttp, parts: DoorParts): SmartH
     return commit === null ? null : ((yield* views.find(projectId, commit))?.commit ?? null);
   });
 
-  const nodeOf = (call: GitServeCall, lines: readonly string[]) => {
+  const findNode = (call: GitServeCall, lines: readonly string[]) => {
     const sessionId = wishedSession(lines);
     return sessionId === null
       ? Effect.succeed(null)
@@ -131,18 +131,18 @@ export const withSavedWork = (repositories: SmartHttp, parts: DoorParts): SmartH
     if (isFetch ? call.mayFetchSaves !== true : writer.kind !== "session")
       return yield* repositories.serve(call);
     const isPlain = call.contentEncoding === undefined || call.contentEncoding.toLowerCase() === "identity";
-    const peeked = yield* Effect.catch(peekLines(isPlain ? call.body : inflated(call.body)), () =>
+    const peek = yield* Effect.catch(peekLines(isPlain ? call.body : inflate(call.body)), () =>
       Effect.succeed(null),
     );
-    if (peeked === null) return yield* repositories.serve({ ...call, body: Stream.empty });
-    const { lines, body } = peeked;
+    if (peek === null) return yield* repositories.serve({ ...call, body: Stream.empty });
+    const { lines, body } = peek;
     const same = { ...call, body, contentEncoding: undefined };
     if (isFetch) {
       // A copy that this node still has of a former time is not the session's work any more.
-      const node = yield* nodeOf(call, lines);
+      const node = yield* findNode(call, lines);
       if (node !== null)
         return sentence(`The node ${node} has this session's saved work. Fetch it from that node's address.`);
-      const commit = yield* viewOf(call, lines);
+      const commit = yield* openView(call, lines);
       if (commit === null) return yield* repositories.serve(same);
       return yield* viewEndpoint.serve({ ...same, repository: { projectId: viewId(commit) } });
     }

@@ -71,13 +71,13 @@ const takeCommits = Effect.fnUntraced(function* (plan: ViewPlan) {
     if (yield* isCommitHere(plan.path, commits.commit)) here.push(commits);
     else missing.push(`${commits.ref} ${commits.commit}`);
   }
-  const nested = plan.save.commits.filter(({ repository }) => repository !== "");
-  for (const { repository, ref, commit } of nested)
+  const nestedCommits = plan.save.commits.filter(({ repository }) => repository !== "");
+  for (const { repository, ref, commit } of nestedCommits)
     missing.push(`${ref} ${commit} of the repository in ${repository}`);
   return { here, missing };
 });
 
-const shown = (path: string): string =>
+const displayPath = (path: string): string =>
   Buffer.from(path, "latin1")
     .toString("utf8")
     // oxlint-disable-next-line no-control-regex -- what a sandbox wrote into a name must not steer a terminal
@@ -86,7 +86,7 @@ const shown = (path: string): string =>
 const section = (title: string, names: readonly string[]): string => {
   if (names.length === 0) return "";
   const more = names.length > NAMES_MAX ? [`and ${names.length - NAMES_MAX} more`] : [];
-  return `\n${title}\n${[...names.slice(0, NAMES_MAX).map(shown), ...more].map((name) => `  ${name}\n`).join("")}`;
+  return `\n${title}\n${[...names.slice(0, NAMES_MAX).map(displayPath), ...more].map((name) => `  ${name}\n`).join("")}`;
 };
 
 interface Parts {
@@ -114,7 +114,7 @@ const message = ({ place, save }: ViewPlan, { here, missing, leftOut }: Parts): 
 };
 
 /** A path as fast-import reads it. */
-const quoted = (path: string): string =>
+const quotePath = (path: string): string =>
   `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
 const latin1 = (text: string): Buffer => Buffer.from(text, "latin1");
@@ -142,7 +142,7 @@ const writeCommit = Effect.fnUntraced(function* (
 ) {
   const { path, place, save, store } = plan;
   const files = save.items.filter(({ kind }) => kind === "file");
-  const taken = files.filter(isTaken);
+  const takenFiles = files.filter(isTaken);
   const leftOut = files.filter((item) => !isTaken(item)).map((item) => item.path);
   const git = yield* spawnGit({
     repository: path,
@@ -150,7 +150,7 @@ const writeCommit = Effect.fnUntraced(function* (
     config: SAVES_CONFIG,
   });
   git.stdout.resume();
-  const objects = [...new Set(taken.flatMap(({ object }) => object ?? []))];
+  const objects = [...new Set(takenFiles.flatMap(({ object }) => object ?? []))];
   const contents = yield* Effect.mapError(store.contents(place, objects), gitError);
   yield* Effect.promise(async () => {
     for await (const { size, bytes } of contents) {
@@ -160,14 +160,14 @@ const writeCommit = Effect.fnUntraced(function* (
       await Effect.runPromise(feed(git.stdin, latin1("\n")));
     }
   });
-  const tree = save.base === null ? null : yield* treeOf(path, save.base);
-  const gone = taken.filter(({ object, mode }) => object === null || mode === GONE);
-  const there = taken.filter(({ object, mode }) => object !== null && mode !== GONE);
+  const tree = save.base === null ? null : yield* readTree(path, save.base);
+  const deletedFiles = takenFiles.filter(({ object, mode }) => object === null || mode === GONE);
+  const there = takenFiles.filter(({ object, mode }) => object !== null && mode !== GONE);
   const commands = [
     ...commitHead(plan, { ...parts, leftOut }),
     latin1(tree === null ? "deleteall\n" : `M 040000 ${tree} ""\n`),
-    latin1(gone.map((item) => `D ${quoted(item.path)}\n`).join("")),
-    latin1(there.map((item) => `M ${item.mode} ${item.object} ${quoted(item.path)}\n`).join("")),
+    latin1(deletedFiles.map((item) => `D ${quotePath(item.path)}\n`).join("")),
+    latin1(there.map((item) => `M ${item.mode} ${item.object} ${quotePath(item.path)}\n`).join("")),
     latin1("done\n"),
   ];
   for (const bytes of commands) yield* feed(git.stdin, bytes);
@@ -178,7 +178,7 @@ const writeCommit = Effect.fnUntraced(function* (
   }
 }, Effect.scoped);
 
-const treeOf = (path: string, commit: string) =>
+const readTree = (path: string, commit: string) =>
   Effect.map(
     runGit({ repository: path, args: ["rev-parse", "--verify", `${commit}^{tree}`] }),
     ({ stdout }) => stdout.toString("utf8").trim(),
@@ -192,8 +192,8 @@ const packsIn = (path: string) =>
 
 /** Whether git's checks accept what the commit added. */
 const isSound = Effect.fnUntraced(function* (path: string, before: ReadonlySet<string>) {
-  const added = [...(yield* packsIn(path))].filter((name) => !before.has(name));
-  for (const name of added) {
+  const newPacks = [...(yield* packsIn(path))].filter((name) => !before.has(name));
+  for (const name of newPacks) {
     const { exitCode } = yield* runGit({
       repository: path,
       args: ["index-pack", STRICT, "-o", join(path, "checked.idx"), join(path, "objects", "pack", name)],

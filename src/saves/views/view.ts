@@ -52,7 +52,7 @@ export const viewId = (commit: string): string =>
 /** Whose view it is: the project and the commit, then the session. */
 const OWNER_FILE = "project";
 
-const ownerOf = async (path: string): Promise<readonly string[]> =>
+const viewOwner = async (path: string): Promise<readonly string[]> =>
   (await readFile(join(path, OWNER_FILE), "utf8").catch(() => "")).split(" ");
 
 /** Removes some of the views. */
@@ -76,7 +76,7 @@ const findIn = Effect.fnUntraced(function* (directory: string, projectId: string
   if (!isCommitId(commit)) return null;
   const path = join(directory, `${viewId(commit)}.git`);
   const isOurs = yield* Effect.promise(async () => {
-    const [project, head] = await ownerOf(path);
+    const [project, head] = await viewOwner(path);
     if (project !== projectId || head !== commit) return false;
     const now = new Date();
     await utimes(path, now, now);
@@ -89,7 +89,7 @@ export const makeViews = (options: ViewOptions) => {
   const { directory, store } = options;
   const turns = Semaphore.makeUnsafe(BUILT_AT_ONCE);
   /** The views of saves that did not change since. */
-  const known = new Map<string, string>();
+  const latestViews = new Map<string, string>();
   const find = (projectId: string, commit: string) => findIn(directory, projectId, commit);
 
   const build = Effect.fnUntraced(function* (place: SavePlace, save: Save) {
@@ -134,18 +134,18 @@ export const makeViews = (options: ViewOptions) => {
     const key = createHash("sha256")
       .update(`${place.sessionId} ${JSON.stringify(save)}`)
       .digest("hex");
-    const commit = known.get(key);
+    const commit = latestViews.get(key);
     const view = commit === undefined ? null : yield* find(place.projectId, commit);
     if (view !== null) return view;
-    const built = yield* turns.withPermit(build(place, save));
-    known.set(key, built.commit);
-    return built;
+    const fresh = yield* turns.withPermit(build(place, save));
+    latestViews.set(key, fresh.commit);
+    return fresh;
   });
 
   const remove = (isOver: (path: string) => Promise<boolean>) =>
     Effect.andThen(
       removeViews(directory, isOver),
-      Effect.sync(() => known.clear()),
+      Effect.sync(() => latestViews.clear()),
     );
   return {
     open,
@@ -155,7 +155,7 @@ export const makeViews = (options: ViewOptions) => {
     /** Removes the views of a session or of a project that is deleted. */
     forget: (id: string) =>
       remove(async (path) => {
-        const [project, , session] = await ownerOf(path);
+        const [project, , session] = await viewOwner(path);
         return project === id || session === id;
       }),
   };

@@ -16,7 +16,7 @@ export class CallApproval extends Context.Service<
     /** Stores a call that waits for a person, and waits for its result. */
     readonly ask: (
       row: NewCall,
-      given: Arguments,
+      args: Arguments,
       tell: TellProgress,
     ) => Effect.Effect<AgentResult, StoreError>;
     /** The state or the result of a call of the caller's session. */

@@ -18,7 +18,7 @@ import {
   type LeftOut,
 } from "../../domain/connector/catalogue.ts";
 import type { Connector } from "../../domain/connector/connector.ts";
-import { authorized, maskJson } from "../../domain/connector/connector-credential.ts";
+import { authorizeRequest, maskJson } from "../../domain/connector/connector-credential.ts";
 import { DESCRIPTION_MAX_BYTES, type ReservedNames } from "../../domain/connector/openapi/description.ts";
 import type { Redactor } from "../../domain/secret/redactor.ts";
 import { GitBackend } from "../../git/port.ts";
@@ -44,40 +44,40 @@ interface Listed {
 }
 
 /** A tool without the credential in its texts. One that cannot be looked through is left out later. */
-const masked = (mask: Redactor, tool: CatalogueTool): CatalogueTool =>
+const maskTool = (mask: Redactor, tool: CatalogueTool): CatalogueTool =>
   isShallow(tool.inputSchema) ? (maskJson(mask, tool) as CatalogueTool) : tool;
 
 const put = Effect.fnUntraced(function* (
   projectId: string,
   connector: Connector,
-  listed: Result.Result<Listed, string>,
+  list: Result.Result<Listed, string>,
 ) {
   const store = yield* Connectors;
   const key = catalogueKey(projectId, connector);
   const now = yield* Clock.currentTimeMillis;
-  if (Result.isFailure(listed)) return yield* store.failed(key, { failure: listed.failure, now });
-  const { tools, leftOut, protocol } = listed.success;
+  if (Result.isFailure(list)) return yield* store.failed(key, { failure: list.failure, now });
+  const { tools, leftOut, protocol } = list.success;
   const catalogue = readCatalogue(connector.slug, tools, leftOut);
   yield* store.saw(key, { catalogue, pin: cataloguePin(catalogue), protocol, at: now });
 });
 
 /** What the connector itself sets. */
-const reservedOf = ({ url, auth, headers }: Connector): ReservedNames => ({
+const reservedNames = ({ url, auth, headers }: Connector): ReservedNames => ({
   headers: [...Object.keys(headers), ...(auth.kind === "header" ? [auth.name.toLowerCase()] : [])],
   query: [...new URL(url).searchParams.keys(), ...(auth.kind === "query" ? [auth.name] : [])],
 });
 
 /** The identity of what tools are read from. It changes with everything that makes other tools of them. */
-const revisionOf = (connector: Connector, source: unknown): string => {
-  const read = JSON.stringify([READER, reservedOf(connector), source]);
+const sourceRevision = (connector: Connector, source: unknown): string => {
+  const read = JSON.stringify([READER, reservedNames(connector), source]);
   return `${connector.kind} ${createHash("sha256").update(read).digest("hex")}`;
 };
 
-const described = Effect.fnUntraced(function* (
+const readDescription = Effect.fnUntraced(function* (
   connector: Connector,
   { text, from }: { readonly text: string; readonly from: string },
 ) {
-  const read = yield* Effect.result((yield* ConnectorDescriptions).read(text, reservedOf(connector)));
+  const read = yield* Effect.result((yield* ConnectorDescriptions).read(text, reservedNames(connector)));
   return Result.mapError(read, (why) => `The description ${from} cannot be used. ${why}`);
 });
 
@@ -85,10 +85,10 @@ const described = Effect.fnUntraced(function* (
 const askServer = Effect.fnUntraced(function* (connector: Connector, credential: string | null) {
   const servers = yield* ConnectorServers;
   const { source, auth } = connector;
-  // Null: the server may speak another revision than the last time.
+  // Null if the server may speak another revision than the last time.
   const target = serverTarget(connector, { credential, protocol: null });
   if (source.from !== "address") return { listed: yield* servers.list(target), text: null };
-  const { url } = authorized(source.url, auth, credential);
+  const { url } = authorizeRequest(source.url, auth, credential);
   return { listed: null, text: yield* servers.document({ ...target, url }) };
 });
 
@@ -97,9 +97,9 @@ const fromServer = Effect.fnUntraced(function* (
   connector: Connector,
   userId: string | null,
 ) {
-  const opened = yield* openCredential(projectId, connector, userId);
-  if (opened.missing !== null) return Result.fail(opened.missing);
-  const { answer, mask } = yield* withCredential(connector, opened.credential, (credential) =>
+  const openResult = yield* openCredential(projectId, connector, userId);
+  if (openResult.missing !== null) return Result.fail(openResult.missing);
+  const { answer, mask } = yield* withCredential(connector, openResult.credential, (credential) =>
     askServer(connector, credential),
   );
   if (Result.isFailure(answer)) {
@@ -113,17 +113,17 @@ const fromServer = Effect.fnUntraced(function* (
   const { listed, text } = answer.success;
   if (listed !== null)
     return Result.succeed({
-      tools: listed.tools.map((tool) => masked(mask, tool)),
+      tools: listed.tools.map((tool) => maskTool(mask, tool)),
       leftOut: listed.leftOut.map((each) => maskJson(mask, each) as LeftOut),
       protocol: toldBy(mask, listed.protocol),
     });
-  const read = yield* described(connector, { text, from: `at ${new URL(connector.url).host}` });
+  const read = yield* readDescription(connector, { text, from: `at ${new URL(connector.url).host}` });
   return Result.mapBoth(read, {
     onFailure: (why) => toldBy(mask, why),
     onSuccess: ({ tools, leftOut }) => ({
-      tools: tools.map((tool) => masked(mask, tool)),
+      tools: tools.map((tool) => maskTool(mask, tool)),
       leftOut: leftOut.map((each) => maskJson(mask, each) as LeftOut),
-      protocol: revisionOf(connector, createHash("sha256").update(text).digest("hex")),
+      protocol: sourceRevision(connector, createHash("sha256").update(text).digest("hex")),
     }),
   });
 });
@@ -140,19 +140,19 @@ const fromFile = Effect.fnUntraced(function* (
   const text = yield* Effect.result(reading);
   if (Result.isFailure(text)) return Result.fail(`The file ${path} cannot be read: ${text.failure.message}`);
   if (text.success === null) return Result.fail(lacking);
-  return yield* described(connector, { text: text.success, from: path });
+  return yield* readDescription(connector, { text: text.success, from: path });
 });
 
-/** Identifies a source of the repository at a commit. Null: it cannot be told now. */
-const identityOf = Effect.fnUntraced(function* (
+/** Identifies a source of the repository at a commit. Null if it cannot be told now. */
+const sourceIdentity = Effect.fnUntraced(function* (
   projectId: string,
   { source }: Connector,
   commit: string | null,
 ) {
   if (source.from !== "file") return source;
   if (commit === null) return null;
-  const asked = (yield* GitBackend).objectIds({ projectId }, { commit, paths: [source.path] });
-  const [blob = null] = yield* Effect.orElseSucceed(asked, () => []);
+  const objectIds = (yield* GitBackend).objectIds({ projectId }, { commit, paths: [source.path] });
+  const [blob = null] = yield* Effect.orElseSucceed(objectIds, () => []);
   return blob;
 });
 
@@ -163,10 +163,10 @@ const isInRepository = ({ source }: Connector): boolean =>
 const readHere = Effect.fnUntraced(function* (projectId: string, connector: Connector, isForced: boolean) {
   const { source } = connector;
   const commit = (yield* Directory).known(projectId)?.manifest.commit ?? null;
-  const identity = yield* identityOf(projectId, connector, commit);
-  const protocol = revisionOf(connector, identity);
-  const stored = catalogueFor(connector, yield* (yield* Connectors).catalogue(projectId, connector.slug));
-  const isKnown = identity !== null && stored?.failure === null && stored.latest?.protocol === protocol;
+  const identity = yield* sourceIdentity(projectId, connector, commit);
+  const protocol = sourceRevision(connector, identity);
+  const catalogue = catalogueFor(connector, yield* (yield* Connectors).catalogue(projectId, connector.slug));
+  const isKnown = identity !== null && catalogue?.failure === null && catalogue.latest?.protocol === protocol;
   if (isKnown && !isForced) return commit;
   const read =
     source.from === "manifest"
@@ -175,7 +175,7 @@ const readHere = Effect.fnUntraced(function* (projectId: string, connector: Conn
   yield* put(
     projectId,
     connector,
-    Result.map(read, (found) => ({ ...found, protocol })),
+    Result.map(read, (description) => ({ ...description, protocol })),
   );
   return commit;
 });
@@ -195,7 +195,7 @@ const readInRepository = Effect.fnUntraced(function* (projectId: string, slug: s
 /**
  * Reads a connector's tools from where they come from, and stores them (CC1).
  *
- * @param userId the person with whose credential a server is asked, if each person has one. Null: no person.
+ * @param userId the person with whose credential a server is asked, if each person has one. Null if no person did.
  */
 export const refreshCatalogue = Effect.fnUntraced(function* (
   projectId: string,
@@ -204,7 +204,7 @@ export const refreshCatalogue = Effect.fnUntraced(function* (
 ) {
   yield* isInRepository(connector)
     ? readInRepository(projectId, connector.slug, true)
-    : Effect.flatMap(fromServer(projectId, connector, userId), (listed) => put(projectId, connector, listed));
+    : Effect.flatMap(fromServer(projectId, connector, userId), (list) => put(projectId, connector, list));
 });
 
 /**
@@ -217,8 +217,8 @@ export const refreshAfter = Effect.fnUntraced(function* (
   by: { readonly userId: string; readonly isOwner: boolean },
 ) {
   if (connector.credential === "user" && !by.isOwner) {
-    const stored = yield* (yield* Connectors).catalogue(projectId, connector.slug);
-    const latest = catalogueFor(connector, stored)?.latest ?? null;
+    const catalogue = yield* (yield* Connectors).catalogue(projectId, connector.slug);
+    const latest = catalogueFor(connector, catalogue)?.latest ?? null;
     if (latest !== null) return;
   }
   yield* refreshCatalogue(projectId, connector, by.userId);

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect";
 import { presentCatalogue, usableTools, type CatalogueTool } from "../../domain/connector/catalogue.ts";
 import type { Connector, Executor } from "../../domain/connector/connector.ts";
-import { authorized } from "../../domain/connector/connector-credential.ts";
+import { authorizeRequest } from "../../domain/connector/connector-credential.ts";
 import type { ServerTarget } from "../../connectors/port.ts";
 import type { CatalogueKey, StoredCatalogue } from "../../store/ports/connectors/connectors.ts";
 import { Directory } from "../directory.ts";
@@ -26,16 +26,16 @@ export const catalogueKey = (projectId: string, { slug, kind, url }: Connector):
   url: kind === "mcp" ? url : `${kind} ${url}`,
 });
 
-/** C1. The stored catalogue of this connector. Null: none was seen at its URL. */
+/** C1. The stored catalogue of this connector. Null if none was seen at its URL. */
 export const catalogueFor = (
   connector: Connector,
-  stored: StoredCatalogue | null | undefined,
+  catalogue: StoredCatalogue | null | undefined,
 ): StoredCatalogue | null => {
-  if (stored?.url !== catalogueKey("", connector).url) return null;
-  const { latest } = stored;
+  if (catalogue?.url !== catalogueKey("", connector).url) return null;
+  const { latest } = catalogue;
   return latest === null
-    ? stored
-    : { ...stored, latest: { ...latest, catalogue: presentCatalogue(connector.slug, latest.catalogue) } };
+    ? catalogue
+    : { ...catalogue, latest: { ...latest, catalogue: presentCatalogue(connector.slug, latest.catalogue) } };
 };
 
 /** The tools of a connector that a person accepted and that are still the same. */
@@ -47,6 +47,6 @@ export const serverTarget = (
   { url, auth, headers }: Connector,
   { credential, protocol }: { readonly credential: string | null; readonly protocol: string | null },
 ): ServerTarget => {
-  const target = authorized(url, auth, credential);
+  const target = authorizeRequest(url, auth, credential);
   return { url: target.url, headers: { ...headers, ...target.headers }, protocol };
 };

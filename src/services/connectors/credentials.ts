@@ -30,7 +30,7 @@ import { Keyring } from "../keyring.ts";
 /** A grant that is stored, and its tokens. */
 export interface HeldGrant {
   readonly stored: StoredGrant;
-  /** Null: only the client is stored yet. */
+  /** Null while only the client is stored. */
   readonly grant: Grant | null;
 }
 
@@ -45,10 +45,10 @@ export type Opened =
   | { readonly credential: Credential; readonly missing: null }
   | { readonly credential: null; readonly missing: string };
 
-const found = (credential: Credential): Opened => ({ credential, missing: null });
+const openedCredential = (credential: Credential): Opened => ({ credential, missing: null });
 const missing = (why: string): Opened => ({ credential: null, missing: why });
 
-/** Whose credential a use of the connector has. @param userId the session's person. Null: no person. */
+/** Whose credential a use of the connector has. @param userId the session's person. Null if no person did. */
 export const credentialHolder = (
   { slug, credential }: Pick<Connector, "slug" | "credential">,
   projectId: string,
@@ -74,15 +74,19 @@ const noCredential = (connector: Pick<Connector, "slug" | "credential">): string
 const openStored = Effect.fnUntraced(function* (holder: CredentialHolder, connector: Connector) {
   const { slug, auth } = connector;
   const origin = boundTo(connector);
-  const sealed = yield* (yield* Connectors).credential(holder);
-  if (sealed === null || sealed.kind !== credentialKind(auth))
+  const sealedCredential = yield* (yield* Connectors).credential(holder);
+  if (sealedCredential === null || sealedCredential.kind !== credentialKind(auth))
     return { value: null, missing: noCredential(connector) };
-  if (sealed.origin !== origin)
+  if (sealedCredential.origin !== origin)
     return {
       value: null,
-      missing: `The connector ${slug} moved to ${origin}, and its credential is for ${sealed.origin}. ${whoCan(connector)} store one for the new place.`,
+      missing: `The connector ${slug} moved to ${origin}, and its credential is for ${sealedCredential.origin}. ${whoCan(connector)} store one for the new place.`,
     };
-  const value = unsealSecret((yield* Keyring).secrets, credentialPlace(sealed), sealed.envelope);
+  const value = unsealSecret(
+    (yield* Keyring).secrets,
+    credentialPlace(sealedCredential),
+    sealedCredential.envelope,
+  );
   if (Result.isSuccess(value)) return { value: value.success, missing: null };
   return {
     value: null,
@@ -94,14 +98,14 @@ const openStored = Effect.fnUntraced(function* (holder: CredentialHolder, connec
 export const isPlain = (auth: Connector["auth"]): boolean =>
   "clientAuth" in auth && auth.clientAuth === "basic_plain";
 
-/** V3. The client that an owner stored for a connector, or that the manifest names. Null: the connector has none. */
+/** V3. The client that an owner stored for a connector, or that the manifest names. */
 export const storedClient = Effect.fnUntraced(function* (projectId: string, connector: Connector) {
   const { auth } = connector;
   const { value } = yield* openStored({ projectId, slug: connector.slug, personId: null }, connector);
   const client = value === null ? null : readClient(value);
-  const named = "clientId" in auth ? auth.clientId : null;
+  const clientId = "clientId" in auth ? auth.clientId : null;
   // A secret is of no use to another client.
-  if (client !== null && (named === null || named === client.id))
+  if (client !== null && (clientId === null || clientId === client.id))
     return isPlain(auth) ? { ...client, isPlain: true as const } : client;
   return auth.kind === "oauth" && auth.clientId !== null
     ? ({ id: auth.clientId, secret: null } satisfies OAuthClient)
@@ -109,11 +113,14 @@ export const storedClient = Effect.fnUntraced(function* (projectId: string, conn
 });
 
 /** Opens the tokens of a row. */
-export const openGrant = Effect.fnUntraced(function* (stored: StoredGrant) {
-  const { envelope } = stored;
-  if (envelope === null) return { stored, grant: null } satisfies HeldGrant;
-  const text = unsealSecret((yield* Keyring).secrets, grantPlace(stored), envelope);
-  return { stored, grant: Result.isSuccess(text) ? readGrant(text.success) : null } satisfies HeldGrant;
+export const openGrant = Effect.fnUntraced(function* (storedGrant: StoredGrant) {
+  const { envelope } = storedGrant;
+  if (envelope === null) return { stored: storedGrant, grant: null } satisfies HeldGrant;
+  const text = unsealSecret((yield* Keyring).secrets, grantPlace(storedGrant), envelope);
+  return {
+    stored: storedGrant,
+    grant: Result.isSuccess(text) ? readGrant(text.success) : null,
+  } satisfies HeldGrant;
 });
 
 /** The sentence that says how a person can repair it. */
@@ -124,23 +131,28 @@ export const grantRemedy = (connector: Pick<Connector, "slug" | "credential">, k
     : `A person can store the client's secret again: platform connectors set-credential ${slug}.`;
 };
 
-/** Why a grant is of no use, as a sentence with what to do. Null: it is of use. */
+/** Why a grant is of no use, as a sentence with what to do. Null if it is of use. */
 export const grantLack = (
   connector: Pick<Connector, "slug" | "url" | "auth" | "credential">,
   kind: GrantKind,
-  stored: StoredGrant | null | undefined,
+  storedGrant: StoredGrant | null | undefined,
 ): string | null => {
   const { slug, credential } = connector;
   const origin = boundTo(connector);
   const isOAuth = kind === "oauth";
-  if (stored === null || stored === undefined || stored.status === "removed" || stored.kind !== kind)
+  if (
+    storedGrant === null ||
+    storedGrant === undefined ||
+    storedGrant.status === "removed" ||
+    storedGrant.kind !== kind
+  )
     return isOAuth
       ? `${credential === "user" ? "This" : "No"} person has ${credential === "user" ? "not " : ""}signed in to the connector ${slug}. ${whoCan(connector)} sign in: platform connectors authorize ${slug}.`
       : noCredential(connector);
-  if (stored.origin !== origin)
-    return `The connector ${slug} moved to ${origin}, and its sign-in is for ${stored.origin}. ${grantRemedy(connector, kind)}`;
-  return stored.status === "refused"
-    ? `The sign-in of the connector ${slug} has ended: ${stored.failure ?? "refused"}. ${grantRemedy(connector, kind)}`
+  if (storedGrant.origin !== origin)
+    return `The connector ${slug} moved to ${origin}, and its sign-in is for ${storedGrant.origin}. ${grantRemedy(connector, kind)}`;
+  return storedGrant.status === "refused"
+    ? `The sign-in of the connector ${slug} has ended: ${storedGrant.failure ?? "refused"}. ${grantRemedy(connector, kind)}`
     : null;
 };
 
@@ -150,13 +162,13 @@ const openHeld = Effect.fnUntraced(function* (
   kind: GrantKind,
 ) {
   const { slug } = connector;
-  const stored = yield* (yield* ConnectorGrants).get(holder);
-  const lack = grantLack(connector, kind, stored);
-  if (stored === null || lack !== null) return missing(lack ?? UNOPENED);
-  const held = yield* openGrant(stored);
-  return held.grant === null && stored.envelope !== null
+  const storedGrant = yield* (yield* ConnectorGrants).get(holder);
+  const lack = grantLack(connector, kind, storedGrant);
+  if (storedGrant === null || lack !== null) return missing(lack ?? UNOPENED);
+  const heldGrant = yield* openGrant(storedGrant);
+  return heldGrant.grant === null && storedGrant.envelope !== null
     ? missing(`The tokens of the connector ${slug} cannot be opened. ${grantRemedy(connector, kind)}`)
-    : found({ kind: "grant", held });
+    : openedCredential({ kind: "grant", held: heldGrant });
 });
 
 /** V2. */
@@ -169,7 +181,7 @@ const mayUse = Effect.fnUntraced(function* ({ projectId, personId }: CredentialH
 /**
  * Opens the credential that a connector needs. It asks no server.
  *
- * @param userId the session's person. Null: no person.
+ * @param userId the session's person. Null if no person did.
  */
 export const openCredential = Effect.fnUntraced(function* (
   projectId: string,
@@ -177,7 +189,7 @@ export const openCredential = Effect.fnUntraced(function* (
   userId: string | null,
 ) {
   const kind = credentialKind(connector.auth);
-  if (connector.auth.kind === "none") return found({ kind: "none" });
+  if (connector.auth.kind === "none") return openedCredential({ kind: "none" });
   const holder = credentialHolder(connector, projectId, userId);
   if (holder === null)
     return missing(
@@ -189,5 +201,5 @@ export const openCredential = Effect.fnUntraced(function* (
     );
   if (kind !== "value") return yield* openHeld(holder, connector, kind);
   const { value, missing: why } = yield* openStored(holder, connector);
-  return value === null ? missing(why) : found({ kind: "value", value });
+  return value === null ? missing(why) : openedCredential({ kind: "value", value });
 });

@@ -57,7 +57,7 @@ const ARGUMENTS_MAX_BYTES = 256 * 1024;
 /** The beginning of the arguments that the record keeps. */
 const PREVIEW_LENGTH = 2000;
 /** A text as a result. */
-export const said = (text: string, isError = false): AgentResult => ({
+export const textResult = (text: string, isError = false): AgentResult => ({
   content: [{ type: "text", text }],
   isError,
 });
@@ -98,15 +98,15 @@ export interface Asked {
   readonly given: Arguments;
 }
 
-/** Why the arguments do not fit into the tool's request. Null: they do, or the server decides. */
-const misfitOf = (connector: Connector, { request }: CatalogueTool, given: Arguments): string | null => {
+/** Why the arguments do not fit into the tool's request. If null, they do, or the server decides. */
+const findMisfit = (connector: Connector, { request }: CatalogueTool, args: Arguments): string | null => {
   if (request === undefined) return null;
-  const made = operationRequest(
+  const sendable = operationRequest(
     serverTarget(connector, { credential: null, protocol: null }),
     request,
-    given,
+    args,
   );
-  return Result.isFailure(made) ? made.failure : null;
+  return Result.isFailure(sendable) ? sendable.failure : null;
 };
 
 const callingSession = ({ sessionId, userId, startedBy }: AgentCaller) =>
@@ -115,8 +115,8 @@ const callingSession = ({ sessionId, userId, startedBy }: AgentCaller) =>
 /** Everything up to the limits (executor.ts X2). */
 export const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name, given }: Asked) {
   const { slug } = connector;
-  const refuse = (refused: string, about: { tool?: string; rule?: string; pin?: string } = {}): Decision => ({
-    refused,
+  const refuse = (reason: string, about: { tool?: string; rule?: string; pin?: string } = {}): Decision => ({
+    refused: reason,
     tool: about.tool ?? name.slice(0, 64),
     rule: about.rule ?? null,
     pin: about.pin ?? null,
@@ -143,15 +143,15 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
   if (policy === "deny") return refuse(`The tool ${tool.name} of ${slug} is denied by platform.toml.`, about);
   if (!isShallow(given) || Buffer.byteLength(JSON.stringify(given)) > ARGUMENTS_MAX_BYTES)
     return refuse(`The arguments are larger than ${ARGUMENTS_MAX_BYTES} bytes, or too deeply nested.`, about);
-  const misfit = misfitOf(connector, tool, given);
+  const misfit = findMisfit(connector, tool, given);
   if (misfit !== null) return refuse(misfit, about);
   const own = connector.credential === "user" ? yield* ownCredentials(callingSession(caller)) : "no_person";
   if (own !== "no_person" && "suspension" in own)
     return refuse(suspendedMessage(`The connector ${slug}`, own.suspension), about);
-  const opened = yield* openCredential(caller.projectId, connector, caller.userId);
-  if (opened.missing !== null) {
+  const openResult = yield* openCredential(caller.projectId, connector, caller.userId);
+  if (openResult.missing !== null) {
     const page = connector.credential === "user" ? yield* connectorPage(caller.projectId, slug) : "";
-    return refuse(`${opened.missing}${page}`, about);
+    return refuse(`${openResult.missing}${page}`, about);
   }
   const { protocol } = latest;
   return {
@@ -160,9 +160,9 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
     rule,
     pin,
     tool,
-    credential: opened.credential,
+    credential: openResult.credential,
     protocol,
-    owner: sessionOwner(caller, connector, opened.credential),
+    owner: sessionOwner(caller, connector, openResult.credential),
   } satisfies Decision;
 });
 
@@ -186,8 +186,8 @@ export const newRow = Effect.fnUntraced(function* (
   { caller, given, secrets }: Pick<Asked, "caller" | "given"> & { readonly secrets: Redactor },
   about: Pick<NewCall, "connector" | "tool" | "origin" | "pin" | "rule">,
 ) {
-  const kept = isShallow(given) ? given : {};
-  const text = JSON.stringify(kept);
+  const shallowArguments = isShallow(given) ? given : {};
+  const text = JSON.stringify(shallowArguments);
   return {
     id: yield* newUuid,
     ...caller,
@@ -195,7 +195,7 @@ export const newRow = Effect.fnUntraced(function* (
     argumentsDigest: createHash("sha256").update(text).digest("hex"),
     argumentsBytes: Buffer.byteLength(text),
     argumentsPreview: secrets
-      .redactBeginning(JSON.stringify(shownArguments(secrets, kept)), PREVIEW_LENGTH)
+      .redactBeginning(JSON.stringify(shownArguments(secrets, shallowArguments)), PREVIEW_LENGTH)
       .toWellFormed(),
     at: yield* Clock.currentTimeMillis,
   } satisfies NewCall;

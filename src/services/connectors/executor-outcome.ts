@@ -16,24 +16,24 @@ import { serverTarget } from "./connectors.ts";
 import {
   CALL_LIMITS,
   onRecord,
-  said,
+  textResult,
   type AgentResult,
   type Arguments,
   type ToBeSent,
 } from "./executor-decision.ts";
 import { toldBy } from "../told.ts";
 
-const callOf = ({ tool: { name, inputSchema, request }, owner }: ToBeSent, given: Arguments): ToolCall =>
+const toToolCall = ({ tool: { name, inputSchema, request }, owner }: ToBeSent, args: Arguments): ToolCall =>
   request === undefined
-    ? { kind: "mcp", owner, name, inputSchema, arguments: given }
-    : { kind: "http", request, arguments: given };
+    ? { kind: "mcp", owner, name, inputSchema, arguments: args }
+    : { kind: "http", request, arguments: args };
 
 /** Sends a call that was decided and is on record. It fails only if it is interrupted. */
-export const callServer = (connector: Connector, decision: ToBeSent, given: Arguments) =>
+export const callServer = (connector: Connector, decision: ToBeSent, args: Arguments) =>
   Effect.flatMap(ConnectorServers, (servers) =>
     withCredential(connector, decision.credential, (credential) => {
       const { protocol } = decision;
-      return servers.call(serverTarget(connector, { credential, protocol }), callOf(decision, given));
+      return servers.call(serverTarget(connector, { credential, protocol }), toToolCall(decision, args));
     }),
   );
 
@@ -51,14 +51,14 @@ export const callOutcome = (
   const none = { upstreamStatus: null, resultBytes: null };
   if (Exit.isFailure(exit)) {
     const message = "The agent or its session ended during the call. The tool may have run.";
-    return { end: { ...none, outcome: "unknown", message }, result: said(onRecord(message, id), true) };
+    return { end: { ...none, outcome: "unknown", message }, result: textResult(onRecord(message, id), true) };
   }
   const { answer, mask } = exit.value;
-  if (Result.isSuccess(answer)) return resultOf(answer.success, mask);
+  if (Result.isSuccess(answer)) return toOutcome(answer.success, mask);
   const fault = answer.failure;
   if (fault._tag === "CredentialFault") {
     const { message } = fault;
-    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
+    return { end: { ...none, outcome: "error", message }, result: textResult(message, true) };
   }
   const why = `${new URL(url).host} ${toldBy(mask, fault.why)}.`;
   const outcome = fault.isUnknown ? "unknown" : "error";
@@ -66,7 +66,7 @@ export const callOutcome = (
   const text = `The connector ${slug} gave no result: ${message}`;
   return {
     end: { ...none, outcome, message, upstreamStatus: fault.status },
-    result: said(fault.isUnknown ? onRecord(text, id) : text, true),
+    result: textResult(fault.isUnknown ? onRecord(text, id) : text, true),
   };
 };
 
@@ -74,7 +74,7 @@ export const callOutcome = (
 const ERROR_LENGTH = 4000;
 
 /** An error's body without its end, and without half a secret at the cut. */
-const beginningOf = (mask: Redactor, { content, ...result }: AgentResult): AgentResult => ({
+const resultBeginning = (mask: Redactor, { content, ...result }: AgentResult): AgentResult => ({
   ...result,
   content: content.map((part) => {
     const { text } = part as { readonly text?: unknown };
@@ -95,15 +95,15 @@ const withFitPictures = ({ content, ...result }: AgentResult): AgentResult => ({
   }),
 });
 
-const resultOf = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
+const toOutcome = ({ status, ...result }: ToolResult, mask: Redactor): Outcome => {
   const none = { upstreamStatus: status, resultBytes: null };
   if (!isShallow(result)) {
     const message = "The tool ran, and its result is too deeply nested to be passed on.";
-    return { end: { ...none, outcome: "error", message }, result: said(message, true) };
+    return { end: { ...none, outcome: "error", message }, result: textResult(message, true) };
   }
   const isError = status !== null && status >= 400;
   const fit = withFitPictures(result);
-  const clean = maskJson(mask, isError ? beginningOf(mask, fit) : fit) as AgentResult;
+  const clean = maskJson(mask, isError ? resultBeginning(mask, fit) : fit) as AgentResult;
   const resultBytes = Buffer.byteLength(JSON.stringify(clean));
   return {
     end: {

@@ -27,7 +27,7 @@ import {
   decide,
   onRecord,
   callRow,
-  said,
+  textResult,
   type AgentCaller,
   type Arguments,
   type ToBeSent,
@@ -58,23 +58,25 @@ const connectorsFor = Effect.fnUntraced(function* ({
   const executor = yield* projectExecutor(projectId);
   const connectors = (executor?.connectors ?? []).filter(({ sessions }) => sessions.includes(startedBy));
   if (executor === null || connectors.length === 0) return { executor, known: [] };
-  const stored = new Map((yield* (yield* Connectors).catalogues(projectId)).map((row) => [row.slug, row]));
+  const catalogues = new Map(
+    (yield* (yield* Connectors).catalogues(projectId)).map((row) => [row.slug, row]),
+  );
   return {
     executor,
     known: connectors.map((connector): Known => ({
       connector,
-      catalogue: catalogueFor(connector, stored.get(connector.slug)),
+      catalogue: catalogueFor(connector, catalogues.get(connector.slug)),
     })),
   };
 });
 
 /** What an agent may call, in the order of slugs and names. @param isWanted is asked first: a connector has up to 2,000 tools. */
-const offersOf = (
+const listOffers = (
   executor: Executor,
-  known: readonly Known[],
+  connectors: readonly Known[],
   isWanted: (connector: Connector, tool: CatalogueTool) => boolean = () => true,
 ): readonly Offer[] =>
-  known.flatMap(({ connector, catalogue }) => {
+  connectors.flatMap(({ connector, catalogue }) => {
     const { latest = null, accepted = null } = catalogue ?? {};
     const tools = latest?.catalogue.tools.filter(
       (tool) => isWanted(connector, tool) && isUsable(accepted?.catalogue ?? null, tool),
@@ -93,17 +95,17 @@ export const directTools = Effect.fnUntraced(function* (
 ) {
   const { executor, known } = yield* connectorsFor(caller);
   if (executor === null) return [];
-  return offersOf(executor, known, isDirect).map(({ shown, tool }) => ({
+  return listOffers(executor, known, isDirect).map(({ shown, tool }) => ({
     name: shown,
     description: tool.description,
     inputSchema: offeredSchema(tool.inputSchema),
   }));
 });
 
-const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+const splitWords = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
 /** Words in the name count more than words in the description. */
-const scoreOf = (tool: FindableTool, words: readonly string[]): number => {
+const scoreTool = (tool: FindableTool, words: readonly string[]): number => {
   const [name, about] = [tool.name.toLowerCase(), tool.description.toLowerCase()];
   return words.reduce(
     (score, word) => score + (name.includes(word) ? 3 : 0) + (about.includes(word) ? 1 : 0),
@@ -118,7 +120,7 @@ export interface FindableTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** What the agent must know before it calls. Null: nothing. */
+  /** What the agent must know before it calls. */
   readonly note: string | null;
 }
 
@@ -140,30 +142,32 @@ export const findTools = Effect.fnUntraced(function* (
   own: readonly FindableTool[],
 ) {
   const { executor, known } = yield* connectorsFor(caller);
-  const offers = executor === null ? [] : offersOf(executor, known);
-  const words = wordsOf(query.slice(0, 1000));
-  const found = [...offers.map(findable), ...own]
-    .map((tool) => ({ tool, score: scoreOf(tool, words) }))
+  const offers = executor === null ? [] : listOffers(executor, known);
+  const words = splitWords(query.slice(0, 1000));
+  const matches = [...offers.map(findable), ...own]
+    .map((tool) => ({ tool, score: scoreTool(tool, words) }))
     .filter(({ score }) => words.length === 0 || score > 0)
     .toSorted((a, b) => b.score - a.score)
     .slice(0, FOUND_MAX);
   let left = FOUND_MAX_BYTES;
-  const shown = found.map(({ tool: { name, description, inputSchema, note } }) => {
+  const tools = matches.map(({ tool: { name, description, inputSchema, note } }) => {
     const about = { name, description, input_schema: inputSchema };
     const entry = note === null ? about : Object.assign(about, { note });
     left -= Buffer.byteLength(JSON.stringify(entry));
     return left < 0 ? { name, note: "Its description is too long here. Search for it alone." } : entry;
   });
-  const of = offers.length + own.length;
-  return said(JSON.stringify({ tools: shown, of, hint: hintFor(shown.length, { offers, known }) }));
+  const total = offers.length + own.length;
+  return textResult(
+    JSON.stringify({ tools: tools, of: total, hint: hintFor(tools.length, { offers, known }) }),
+  );
 });
 
 /** The agent's next step. */
 const hintFor = (
-  shown: number,
+  count: number,
   { offers, known }: { readonly offers: readonly Offer[]; readonly known: readonly Known[] },
 ): string => {
-  if (shown > 0) return "Call one with call_tool.";
+  if (count > 0) return "Call one with call_tool.";
   if (offers.length === 0 && known.length > 0)
     return "No tool of this project's connectors is accepted yet. A person can accept them.";
   return "No tool has these words. Try other words, or an empty query for the first tools.";
@@ -184,25 +188,25 @@ export const callTool = Effect.fnUntraced(function* (
   const slug = name.slice(0, Math.max(0, name.indexOf("_")));
   const connector = executor?.connectors.find((one) => one.slug === slug);
   if (executor === null || connector === undefined)
-    return said(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`, true);
-  const asked = { caller, executor, connector, name, given };
+    return textResult(`No tool has the name ${name.slice(0, 64)}. Find tools with find_tools.`, true);
+  const call = { caller, executor, connector, name, given };
   // Both read the store, and neither needs the other.
-  const [decision, secrets] = yield* Effect.all([decide(asked), projectRedactor(caller.projectId)], {
+  const [decision, secrets] = yield* Effect.all([decide(call), projectRedactor(caller.projectId)], {
     concurrency: 2,
   });
-  const row = yield* callRow(asked, decision, secrets);
+  const row = yield* callRow(call, decision, secrets);
   const calls = yield* ExecutorCalls;
   if (decision.refused !== null) {
     const isWritten = yield* calls.deny(row, { message: decision.refused, limits: CALL_LIMITS });
-    return said(isWritten ? onRecord(decision.refused, row.id) : decision.refused, true);
+    return textResult(isWritten ? onRecord(decision.refused, row.id) : decision.refused, true);
   }
   if (decision.policy === "ask") return yield* (yield* CallApproval).ask(row, given, tell);
-  const begun = yield* calls.begin(row, CALL_LIMITS);
-  if (begun !== "begun") {
-    (yield* Measures).count("limits_hit_total", { limit: begun });
-    return said(BUSY[begun], true);
+  const beginning = yield* calls.begin(row, CALL_LIMITS);
+  if (beginning !== "begun") {
+    (yield* Measures).count("limits_hit_total", { limit: beginning });
+    return textResult(BUSY[beginning], true);
   }
-  return yield* recorded(row, { connector, decision, given });
+  return yield* record(row, { connector, decision, given });
 });
 
 interface Sending {
@@ -212,7 +216,7 @@ interface Sending {
 }
 
 /** Sends a call and writes its outcome, also if the agent goes away meanwhile. */
-const recorded = (row: NewCall, { connector, decision, given }: Sending) =>
+const record = (row: NewCall, { connector, decision, given }: Sending) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(connector, decision, given)));

@@ -8,7 +8,7 @@ import type { CredentialHolder } from "../../domain/connector/connector-credenti
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { ConnectorGrants } from "../../store/ports/connectors/connector-grants.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { Acting, audited } from "../audit.ts";
+import { Acting, withAudit } from "../audit.ts";
 import { ConnectorSignIns } from "../../connectors/sign-in/port.ts";
 import { openGrant } from "./credentials.ts";
 
@@ -22,9 +22,9 @@ export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) 
   const changes = { credential: personId === null ? "project" : "user" };
   const row = { action: "connector.signed_out", target: slug, projectId, changes } as const;
   const removal = (yield* ConnectorGrants).remove(holder, now);
-  const removed = yield* removal.pipe(audited((held) => (held === null ? null : row)));
-  if (removed === null) return false;
-  const { grant } = yield* openGrant(removed);
+  const lastGrant = yield* removal.pipe(withAudit((formerGrant) => (formerGrant === null ? null : row)));
+  if (lastGrant === null) return false;
+  const { grant } = yield* openGrant(lastGrant);
   if (grant !== null) {
     const revoking = (yield* ConnectorSignIns).revoke(grant);
     yield* Effect.ignore(Effect.timeout(revoking, REVOKE));
@@ -33,7 +33,7 @@ export const endSignIn = Effect.fnUntraced(function* (holder: CredentialHolder) 
 });
 
 /** A duty acts for no account. The rows belong to that of the project. */
-const inAccountOf = Effect.fnUntraced(function* <A, E, R>(
+const inProjectAccount = Effect.fnUntraced(function* <A, E, R>(
   { projectId }: CredentialHolder,
   change: Effect.Effect<A, E, R>,
 ) {
@@ -48,11 +48,13 @@ const forget = Effect.fnUntraced(function* (holder: CredentialHolder) {
   const changes = { credential: "user" };
   const row = { action: "connector.credential_removed", target: slug, projectId, changes } as const;
   const removal = (yield* Connectors).removeCredential(holder, yield* Clock.currentTimeMillis);
-  yield* removal.pipe(audited((isRemoved) => (isRemoved ? row : null)));
+  yield* removal.pipe(withAudit((isRemoved) => (isRemoved ? row : null)));
 });
 
 /** Removes stored credentials, and ends sign-ins at their servers, where these offer it. */
 export const forgetLeft = Effect.gen(function* () {
-  for (const holder of yield* (yield* Connectors).leftCredentials) yield* inAccountOf(holder, forget(holder));
-  for (const holder of yield* (yield* ConnectorGrants).left) yield* inAccountOf(holder, endSignIn(holder));
+  for (const holder of yield* (yield* Connectors).leftCredentials)
+    yield* inProjectAccount(holder, forget(holder));
+  for (const holder of yield* (yield* ConnectorGrants).left)
+    yield* inProjectAccount(holder, endSignIn(holder));
 });

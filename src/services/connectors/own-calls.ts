@@ -12,7 +12,7 @@ import {
   CALL_LIMITS,
   newRow,
   onRecord,
-  said,
+  textResult,
   type AgentCaller,
   type AgentResult,
   type Arguments,
@@ -44,11 +44,11 @@ interface OwnOutcome {
 
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404]);
 
-const outcomeOf = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
+const toOutcome = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
   if (Exit.isFailure(exit)) {
     const message = "The agent or its session ended during the call. It may have been performed.";
     const end = { outcome: "unknown" as const, message, upstreamStatus: null, resultBytes: null };
-    return { end, result: said(onRecord(message, id), true) };
+    return { end, result: textResult(onRecord(message, id), true) };
   }
   const { status, result } = exit.value;
   const text = result.content.map((part) => (part as { readonly text: string }).text).join("\n");
@@ -65,10 +65,10 @@ const outcomeOf = (exit: Exit.Exit<Answered>, id: string): OwnOutcome => {
 
 const rowFor = Effect.fnUntraced(function* (call: OwnCall) {
   const secrets = yield* projectRedactor(call.caller.projectId);
-  return yield* newRow({ ...call, secrets }, aboutOf(call));
+  return yield* newRow({ ...call, secrets }, callFields(call));
 });
 
-const aboutOf = ({ tool, origin }: OwnCall) => ({
+const callFields = ({ tool, origin }: OwnCall) => ({
   connector: RESERVED_SLUG,
   tool,
   origin,
@@ -82,14 +82,14 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
   performing: Effect.Effect<Answered, never, R>,
 ) {
   const row = yield* rowFor(call);
-  const begun = yield* (yield* ExecutorCalls).begin(row, CALL_LIMITS);
-  if (begun !== "begun") {
-    (yield* Measures).count("limits_hit_total", { limit: begun });
-    return said(BUSY[begun], true);
+  const beginning = yield* (yield* ExecutorCalls).begin(row, CALL_LIMITS);
+  if (beginning !== "begun") {
+    (yield* Measures).count("limits_hit_total", { limit: beginning });
+    return textResult(BUSY[beginning], true);
   }
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const outcome = outcomeOf(yield* Effect.exit(restore(performing)), row.id);
+      const outcome = toOutcome(yield* Effect.exit(restore(performing)), row.id);
       yield* write(row.id, outcome);
       return outcome.result;
     }),
@@ -100,5 +100,5 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
 export const refuseOwnCall = Effect.fnUntraced(function* (call: OwnCall, message: string) {
   const row = yield* rowFor(call);
   const isWritten = yield* (yield* ExecutorCalls).deny(row, { message, limits: CALL_LIMITS });
-  return said(isWritten ? onRecord(message, row.id) : message, true);
+  return textResult(isWritten ? onRecord(message, row.id) : message, true);
 });

@@ -18,8 +18,8 @@ export const ownCredentials = Effect.fnUntraced(function* ({ id, origin, created
   return suspension === null ? { personId: createdBy } : { suspension };
 });
 
-/** The same as an id. Null: no person's work. */
-export const personOf = (session: OwnedSession) =>
+/** The same as an id. Null means no person's work. */
+export const credentialOwner = (session: OwnedSession) =>
   Effect.map(ownCredentials(session), (own): string | null =>
     own !== "no_person" && "personId" in own ? own.personId : null,
   );

@@ -63,22 +63,22 @@ export const sealGrant = Effect.fnUntraced(function* (
 ) {
   const { kind, server, expiresAt } = grant;
   const nonce = (yield* Entropy)(NONCE_BYTES);
-  const sealed = { ...place, kind };
+  const kindPlace = { ...place, kind };
   const value = JSON.stringify(grant satisfies Grant);
   return {
-    ...sealed,
-    envelope: sealSecret((yield* Keyring).secrets, grantPlace(sealed), { value, nonce }),
+    ...kindPlace,
+    envelope: sealSecret((yield* Keyring).secrets, grantPlace(kindPlace), { value, nonce }),
     issuer: server.issuer,
     expiresAt,
   } satisfies NewGrant;
 });
 
 /** The reason of a fault for people and for the database, without the secrets that a server may have quoted. */
-const told = ({ why }: SignInFault, secrets: readonly string[]): string =>
+const faultWords = ({ why }: SignInFault, secrets: readonly string[]): string =>
   toldBy(credentialMask(secrets), why);
 
-/** The present grant, if it is newer than the held one. Null: the held one is present. */
-const changed = Effect.fnUntraced(function* (
+/** The present grant, if it is newer than the held one. Null if the held one is present. */
+const replacedGrant = Effect.fnUntraced(function* (
   connector: Connector,
   { stored }: HeldGrant,
   now: StoredGrant | null,
@@ -111,38 +111,38 @@ const ask = Effect.fnUntraced(function* (connector: Connector, { stored, grant }
 const discard = (grant: Grant) =>
   Effect.flatMap(ConnectorSignIns, (signIns) => Effect.ignore(signIns.revoke(grant)));
 
-const lost = (slug: string) =>
+const lostFault = (slug: string) =>
   fault(`The sign-in of the connector ${slug} was replaced while it was renewed. Try again.`);
 
 /** Asks the server and writes its answer, as the holder of the lease (J2). */
-const renew = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant, holder: string) {
-  const { stored } = held;
+const renew = Effect.fnUntraced(function* (connector: Connector, heldGrant: HeldGrant, holder: string) {
+  const { stored } = heldGrant;
   const { slug } = connector;
   const grants = yield* ConnectorGrants;
-  const asked = yield* Effect.result(ask(connector, held));
+  const answer = yield* Effect.result(ask(connector, heldGrant));
   const now = yield* Clock.currentTimeMillis;
-  if (Result.isFailure(asked)) {
-    const { failure: why } = asked;
+  if (Result.isFailure(answer)) {
+    const { failure: why } = answer;
     if (why._tag !== "SignInFault") return yield* Effect.fail(why);
     const isRefused = why.kind !== "unreachable";
-    const failure = told(why, held.grant === null ? [] : grantSecrets(held.grant));
+    const failure = faultWords(why, heldGrant.grant === null ? [] : grantSecrets(heldGrant.grant));
     yield* Effect.retry(grants.fail(stored, { holder, now, failure, isRefused }), WRITE);
     yield* Effect.logInfo("a connector's tokens were not renewed", { slug, kind: why.kind, failure });
-    return yield* Effect.fail(failureOf(connector, { failure, isRefused, kind: stored.kind }));
+    return yield* Effect.fail(noteFailure(connector, { failure, isRefused, kind: stored.kind }));
   }
   const next = { ...stored, version: stored.version + 1 };
-  const sealed = yield* sealGrant(next, asked.success);
-  if (!(yield* Effect.retry(grants.renew(sealed, { holder, now }), WRITE))) {
-    yield* discard(asked.success);
-    return yield* Effect.fail(lost(slug));
+  const sealedGrant = yield* sealGrant(next, answer.success);
+  if (!(yield* Effect.retry(grants.renew(sealedGrant, { holder, now }), WRITE))) {
+    yield* discard(answer.success);
+    return yield* Effect.fail(lostFault(slug));
   }
-  return { stored: { ...next, ...sealed, status: "held" }, grant: asked.success } satisfies Renewed;
+  return { stored: { ...next, ...sealedGrant, status: "held" }, grant: answer.success } satisfies Renewed;
 });
 
 /** An outage of the database is waited out for 6 s, because a token that rotated is lost otherwise. */
 const WRITE = { times: 30, schedule: Schedule.spaced("200 millis") };
 
-const failureOf = (
+const noteFailure = (
   connector: Connector,
   about: {
     readonly failure: string;
@@ -163,28 +163,28 @@ const failureOf = (
 /** Why the last attempt did not succeed, if it was made while this call waited, or just before it (J3). */
 const failedJustNow = Effect.fnUntraced(function* (
   connector: Connector,
-  held: HeldGrant,
+  heldGrant: HeldGrant,
   now: StoredGrant | null,
 ) {
-  const { version, kind } = held.stored;
+  const { version, kind } = heldGrant.stored;
   if (now?.version !== version || now.failure === null || now.failedAt === null) return null;
   const isOld = (yield* Clock.currentTimeMillis) - now.failedAt >= PAUSE_MS;
-  return isOld && now.failedAt === held.stored.failedAt
+  return isOld && now.failedAt === heldGrant.stored.failedAt
     ? null
-    : failureOf(connector, { failure: now.failure, isRefused: false, kind });
+    : noteFailure(connector, { failure: now.failure, isRefused: false, kind });
 });
 
 /** Waits for the lease, or for what its holder writes (J1). */
-const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant) {
+const attempt = Effect.fnUntraced(function* (connector: Connector, heldGrant: HeldGrant) {
   const grants = yield* ConnectorGrants;
   const holder = yield* newUuid;
   const begunAt = yield* Clock.currentTimeMillis;
   for (;;) {
-    const present = yield* grants.get(held.stored);
-    const next = yield* changed(connector, held, present);
+    const present = yield* grants.get(heldGrant.stored);
+    const next = yield* replacedGrant(connector, heldGrant, present);
     if (next !== null) return next;
-    const failed = yield* failedJustNow(connector, held, present);
-    if (failed !== null) return yield* Effect.fail(failed);
+    const recentFailure = yield* failedJustNow(connector, heldGrant, present);
+    if (recentFailure !== null) return yield* Effect.fail(recentFailure);
     const now = yield* Clock.currentTimeMillis;
     if (now - begunAt > WAIT_MS)
       return yield* Effect.fail(
@@ -193,11 +193,11 @@ const attempt = Effect.fnUntraced(function* (connector: Connector, held: HeldGra
     const renewing = Effect.gen(function* () {
       // A holder that failed since then has given its answer to all that wait (J3).
       const failedAt = present?.failedAt ?? null;
-      const taken = yield* grants.lease(held.stored, { holder, now, until: now + LEASE_MS, failedAt });
-      return taken === "leased" ? yield* renew(connector, held, holder) : null;
+      const lease = yield* grants.lease(heldGrant.stored, { holder, now, until: now + LEASE_MS, failedAt });
+      return lease === "leased" ? yield* renew(connector, heldGrant, holder) : null;
     });
-    const made = yield* Effect.uninterruptible(renewing);
-    if (made !== null) return made;
+    const renewal = yield* Effect.uninterruptible(renewing);
+    if (renewal !== null) return renewal;
     yield* Effect.sleep(LOOK_AGAIN);
   }
 });
@@ -209,7 +209,7 @@ const UNSTORED = fault("The database cannot be reached. Try again in a moment.")
  *
  * @returns those of another caller, if it has renewed them meanwhile.
  */
-export const renewed = (connector: Connector, held: HeldGrant) =>
-  Effect.mapError(attempt(connector, held), (error: CredentialFault | StoreError): CredentialFault =>
+export const renewGrant = (connector: Connector, heldGrant: HeldGrant) =>
+  Effect.mapError(attempt(connector, heldGrant), (error: CredentialFault | StoreError): CredentialFault =>
     error._tag === "CredentialFault" ? error : UNSTORED,
   );

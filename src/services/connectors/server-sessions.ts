@@ -12,7 +12,7 @@ import { credentialHolder, openCredential, type Credential } from "./credentials
 export const IDLE_MS = 10 * 60_000;
 
 /** Identifies a credential. A renewed token is the same one; a new sign-in and a new value are other ones. */
-const identityOf = (credential: Credential): unknown => {
+const credentialIdentity = (credential: Credential): unknown => {
   if (credential.kind === "none") return null;
   if (credential.kind === "value") return credential.value;
   const { grantedAt, grantedBy } = credential.held.stored;
@@ -29,7 +29,7 @@ export const sessionOwner = (
 ): SessionOwner => {
   const { slug, kind, url, auth, headers } = connector;
   const personId = credentialHolder(connector, projectId, userId)?.personId ?? null;
-  const parts = JSON.stringify([kind, url, auth, headers, personId, identityOf(credential)]);
+  const parts = JSON.stringify([kind, url, auth, headers, personId, credentialIdentity(credential)]);
   const stand = createHash("sha256").update(parts).digest("base64url");
   return { projectId, sessionId, userId, slug, stand };
 };
@@ -41,16 +41,16 @@ const isWanted = Effect.fnUntraced(function* (owner: SessionOwner) {
   if (session === null || session.deletedAt !== null || !isLive(session.status)) return false;
   const connector = (yield* projectExecutor(projectId))?.connectors.find((one) => one.slug === slug);
   if (connector === undefined) return false;
-  const opened = yield* openCredential(projectId, connector, userId);
-  return opened.missing === null && sessionOwner(owner, connector, opened.credential).stand === stand;
+  const openResult = yield* openCredential(projectId, connector, userId);
+  return openResult.missing === null && sessionOwner(owner, connector, openResult.credential).stand === stand;
 });
 
 /** The owners whose sessions end. @param now in ms since the epoch */
-export const endedOwners = Effect.fnUntraced(function* (kept: readonly KeptSession[], now: number) {
-  const ended: SessionOwner[] = [];
-  for (const { owner, idleSince } of kept) {
+export const endedOwners = Effect.fnUntraced(function* (sessions: readonly KeptSession[], now: number) {
+  const owners: SessionOwner[] = [];
+  for (const { owner, idleSince } of sessions) {
     const isIdle = idleSince !== null && now - idleSince >= IDLE_MS;
-    if (isIdle || !(yield* isWanted(owner))) ended.push(owner);
+    if (isIdle || !(yield* isWanted(owner))) owners.push(owner);
   }
-  return ended;
+  return owners;
 });

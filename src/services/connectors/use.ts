@@ -17,7 +17,7 @@ import type { Redactor } from "../../domain/secret/redactor.ts";
 import { Pause, PAUSED } from "../../ground/pause.ts";
 import type { ServerFault } from "../../connectors/port.ts";
 import type { Credential, HeldGrant } from "./credentials.ts";
-import { renewed, type CredentialFault } from "./renewal.ts";
+import { renewGrant, type CredentialFault } from "./renewal.ts";
 
 /** A use is not repeated later than this: both together stay below the time after which a call counts as lost. */
 const REPEAT_WITHIN_MS = 25_000;
@@ -39,8 +39,8 @@ export const withCredential = Effect.fnUntraced(function* <A, R>(
   use: Use<A, R>,
 ) {
   if ((yield* Pause).isOn) {
-    const paused: CredentialFault = { _tag: "CredentialFault", message: PAUSED, isFinal: false };
-    return { answer: Result.fail(paused), mask: credentialMask([]) } satisfies Used<A>;
+    const pausedFault: CredentialFault = { _tag: "CredentialFault", message: PAUSED, isFinal: false };
+    return { answer: Result.fail(pausedFault), mask: credentialMask([]) } satisfies Used<A>;
   }
   if (credential.kind !== "grant") {
     const value = credential.kind === "value" ? credential.value : null;
@@ -50,10 +50,10 @@ export const withCredential = Effect.fnUntraced(function* <A, R>(
       mask: credentialMask(value === null ? [] : secretsOfValue(connector.auth, value)),
     } satisfies Used<A>;
   }
-  const known: string[] = [];
-  const note = (grant: Grant | null) => void known.push(...(grant === null ? [] : grantSecrets(grant)));
+  const secrets: string[] = [];
+  const note = (grant: Grant | null) => void secrets.push(...(grant === null ? [] : grantSecrets(grant)));
   const answer = yield* Effect.result(withGrant(connector, credential.held, { use, note }));
-  return { answer, mask: credentialMask([...new Set(known)]) } satisfies Used<A>;
+  return { answer, mask: credentialMask([...new Set(secrets)]) } satisfies Used<A>;
 });
 
 interface Using<A, R> {
@@ -64,30 +64,30 @@ interface Using<A, R> {
 
 const withGrant = Effect.fnUntraced(function* <A, R>(
   connector: Connector,
-  held: HeldGrant,
+  heldGrant: HeldGrant,
   { use, note }: Using<A, R>,
 ) {
-  note(held.grant);
+  note(heldGrant.grant);
   const now = yield* Clock.currentTimeMillis;
-  const isEarly = held.grant === null || mustRenew(held.grant, now);
-  const first = isEarly ? yield* renewedOr(connector, held) : held.grant;
+  const isEarly = heldGrant.grant === null || mustRenew(heldGrant.grant, now);
+  const first = isEarly ? yield* renewedOr(connector, heldGrant) : heldGrant.grant;
   note(first);
   const answer = yield* Effect.result(use(first.accessToken));
   if (Result.isSuccess(answer)) return answer.success;
   if (isEarly || !isUnauthorized(answer.failure)) return yield* Effect.fail(answer.failure);
   // The server says that the tool did not run.
-  const second = (yield* renewed(connector, held)).grant;
+  const second = (yield* renewGrant(connector, heldGrant)).grant;
   note(second);
   if ((yield* Clock.currentTimeMillis) - now > REPEAT_WITHIN_MS) return yield* Effect.fail(answer.failure);
   return yield* use(second.accessToken);
 });
 
 /** The renewed tokens, or those that still are good for a moment, if the server does not answer now. */
-const renewedOr = Effect.fnUntraced(function* (connector: Connector, held: HeldGrant) {
-  const next = yield* Effect.result(renewed(connector, held));
+const renewedOr = Effect.fnUntraced(function* (connector: Connector, heldGrant: HeldGrant) {
+  const next = yield* Effect.result(renewGrant(connector, heldGrant));
   if (Result.isSuccess(next)) return next.success.grant;
   const { failure } = next;
-  const { grant } = held;
+  const { grant } = heldGrant;
   const now = yield* Clock.currentTimeMillis;
   const isGood = grant !== null && grant.expiresAt !== null && grant.expiresAt > now;
   return failure.isFinal || !isGood ? yield* Effect.fail(failure) : grant;

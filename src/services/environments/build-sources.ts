@@ -31,7 +31,7 @@ const unusable = ({ code }: GitError): string | null => {
   return null;
 };
 
-/** Reads a devcontainer.json. Null: the commit has none. A failure is a sentence for people. */
+/** Reads a devcontainer.json. A failure is a sentence for people. */
 const devcontainerAt = Effect.fnUntraced(function* (
   { repository, commit }: CommitPlace,
   path: string,
@@ -46,7 +46,7 @@ const devcontainerAt = Effect.fnUntraced(function* (
 });
 
 /** A source with the key of its build. */
-const keyed = Effect.fnUntraced(function* (
+const withKey = Effect.fnUntraced(function* (
   { repository, commit }: CommitPlace,
   source: DockerfileSource,
 ): Effect.fn.Return<{ readonly source: BuildSource; readonly exists: boolean }, GitError, GitBackend> {
@@ -61,15 +61,15 @@ const keyed = Effect.fnUntraced(function* (
   return { source: { ...source, commit, key }, exists: file !== null };
 });
 
-const fieldsOf = (path: string, { build, ...rest }: Devcontainer): DockerfileSource => {
+const devcontainerFields = (path: string, { build, ...rest }: Devcontainer): DockerfileSource => {
   const { variables, commands, setup, ignored } = rest;
-  const said = { path, variables, commands, setup, ignored };
+  const commonFields = { path, variables, commands, setup, ignored };
   if (build.kind === "image") {
     const fields = { dockerfile: path, context: "", target: null, args: {} };
-    return { ...fields, devcontainer: { ...said, image: build.image } };
+    return { ...fields, devcontainer: { ...commonFields, image: build.image } };
   }
   const { dockerfile, context, target, args } = build;
-  return { dockerfile, context, target, args, devcontainer: { ...said, image: null } };
+  return { dockerfile, context, target, args, devcontainer: { ...commonFields, image: null } };
 };
 
 /**
@@ -85,7 +85,7 @@ export const sourceAt = Effect.fnUntraced(function* (
   if (environment.kind === "image") return Result.succeed(null);
   if (environment.kind === "dockerfile") {
     const { kind: _, isNamed, ...fields } = environment;
-    const { source, exists } = yield* keyed(place, fields);
+    const { source, exists } = yield* withKey(place, fields);
     return Result.succeed(exists || isNamed ? source : null);
   }
   const { path, secrets } = environment;
@@ -93,14 +93,14 @@ export const sourceAt = Effect.fnUntraced(function* (
   if (read === null)
     return Result.fail(`The repository has no file ${path}. Correct \`devcontainer\` in [environment].`);
   if (Result.isFailure(read)) return Result.fail(read.failure);
-  const fields = { ...fieldsOf(path, read.success), ...(secrets !== undefined && { secrets }) };
-  return Result.succeed((yield* keyed(place, fields)).source);
+  const fields = { ...devcontainerFields(path, read.success), ...(secrets !== undefined && { secrets }) };
+  return Result.succeed((yield* withKey(place, fields)).source);
 });
 
 /** A devcontainer.json at its usual place, which the manifest does not name. */
 export interface UnusedDevcontainer {
   readonly path: string;
-  /** Why the service could not use it. Null: it could. */
+  /** Why the service could not use it. Null if it could. */
   readonly problem: string | null;
 }
 
@@ -124,13 +124,13 @@ const imageFiles = (path: string, image: string): TreePage => {
 export interface BuildFilesRequest {
   readonly repository: Repository;
   readonly source: BuildSource;
-  /** Continues behind this path. Null: begins with the first file. */
+  /** Continues behind this path. If null, it begins with the first file. */
   readonly after: string | null;
   /** How many bytes the contents of a page may have together. */
   readonly maxBytes: number;
 }
 
-/** A page of the files that a build sees. Null: its context is no directory. */
+/** A page of the files that a build sees. Null if its context is no directory. */
 export const buildFiles = Effect.fnUntraced(function* ({
   repository,
   source: { commit, context, devcontainer, dockerfile },

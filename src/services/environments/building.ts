@@ -71,7 +71,7 @@ const PIECE_PAUSE = "300 millis";
 /** How often the rest of a log is written again if the database is away. */
 const LAST_TRIES = { times: 10, schedule: Schedule.spaced("1 second") };
 
-const failed = (failure: BuildFailure): BuildOutcome => ({ type: "build.failed", failure });
+const failedOutcome = (failure: BuildFailure): BuildOutcome => ({ type: "build.failed", failure });
 
 /** A step may have printed a secret. */
 const redactedFailure = (failure: BuildFailure, redactor: Redactor): BuildFailure =>
@@ -117,7 +117,7 @@ const stepLine = ({ step, line, instruction }: Extract<SiteEvent, { readonly kin
   `[step ${step}, line ${line}] ${instruction}\n`;
 
 /** The pages of the files that a build sees. */
-const filesOf =
+const sourceFiles =
   ({ projectId, source }: EnvironmentBuild, git: Context.Context<GitBackend>): SiteRequest["files"] =>
   (after) =>
     buildFiles({ repository: { projectId }, source, after, maxBytes: PAGE_BYTES }).pipe(
@@ -141,11 +141,11 @@ const makeBuild = Effect.fnUntraced(function* (basesMs: number) {
   const services = yield* Effect.context<Secrets | Keyring | GitBackend>();
 
   /** The values of the secrets that a build names, and no others. */
-  const secretsOf = Effect.fnUntraced(function* ({ projectId, source }: EnvironmentBuild) {
+  const buildSecrets = Effect.fnUntraced(function* ({ projectId, source }: EnvironmentBuild) {
     const { secrets: names = [] } = source;
     if (names.length === 0) return {};
-    const opened = Effect.provideContext(openSecrets(projectId), services);
-    const { values } = yield* waitOutOutage("a build's secrets", opened);
+    const secrets = Effect.provideContext(openSecrets(projectId), services);
+    const { values } = yield* waitOutOutage("a build's secrets", secrets);
     const missing = names.find((name) => values[name] === undefined);
     if (missing !== undefined)
       return yield* new BuildError({ failure: { code: "secret_missing", name: missing } });
@@ -161,10 +161,10 @@ const makeBuild = Effect.fnUntraced(function* (basesMs: number) {
     );
 
   /** Later looks are compared with this one, so an outage of the database must not lose it. */
-  const noteBases = Effect.fnUntraced(function* (id: string, found: readonly BuildBase[]) {
+  const noteBases = Effect.fnUntraced(function* (id: string, newBases: readonly BuildBase[]) {
     const now = yield* Clock.currentTimeMillis;
-    yield* waitOutOutage("a build's base images", builds.noteBases(id, found));
-    for (const { reference, digest } of found)
+    yield* waitOutOutage("a build's base images", builds.noteBases(id, newBases));
+    for (const { reference, digest } of newBases)
       if (digest !== null)
         yield* waitOutOutage("base images", bases.found({ reference, digest, now, dueAt: now + basesMs }));
   });
@@ -197,16 +197,16 @@ const makeBuild = Effect.fnUntraced(function* (basesMs: number) {
     // A person who asks for a build expects the newest base images.
     const pull = cause === "refresh" || cause === "asked" ? "newer" : "missing";
     const building = Effect.gen(function* () {
-      const secrets = yield* secretsOf(build);
+      const secrets = yield* buildSecrets(build);
       for (const value of Object.values(secrets)) redactor.add(value);
       return yield* site.build(
-        { id, projectId, source, secrets, pull, files: filesOf(build, services) },
+        { id, projectId, source, secrets, pull, files: sourceFiles(build, services) },
         report,
       );
     });
     return yield* Effect.match(building, {
       onSuccess: (image): BuildOutcome => ({ type: "image.ready", image }),
-      onFailure: ({ failure }) => failed(redactedFailure(failure, redactor)),
+      onFailure: ({ failure }) => failedOutcome(redactedFailure(failure, redactor)),
     });
   }, Effect.scoped);
 });
@@ -268,8 +268,8 @@ export const buildingLayer = ({ nodeId: self, ...options }: BuildingOptions) =>
       const here = (one: EnvironmentBuild) =>
         Effect.suspend(() => {
           rows.set(one.id, one);
-          const joined = Effect.tap(RcMap.get(running, one.id), () => Effect.sync(() => rows.delete(one.id)));
-          return Effect.scoped(Effect.flatMap(joined, Fiber.join));
+          const fiber = Effect.tap(RcMap.get(running, one.id), () => Effect.sync(() => rows.delete(one.id)));
+          return Effect.scoped(Effect.flatMap(fiber, Fiber.join));
         });
       const endHere = Effect.fnUntraced(function* ({ id }: EnvironmentBuild) {
         const fiber = fibers.get(id);

@@ -69,7 +69,7 @@ export const environmentPlan = (manifest: GoodManifest | null): EnvironmentPlan 
 
 /** On what a sandbox boots. */
 export interface BootEnvironment {
-  /** The name of an image. Null: the machine's own files. */
+  /** The name of an image. Null means the machine's own files. */
   readonly image: string | null;
   /** Variables of the project's devcontainer.json, for the agent. */
   readonly variables: Readonly<Record<string, string>>;
@@ -84,13 +84,13 @@ export interface Asked {
 export class Environments extends Context.Service<
   Environments,
   {
-    /** What builds on this node. Null: nothing does. */
+    /** What builds on this node. Null if nothing does. */
     readonly builder: string | null;
-    /** Begins a build on this node, or returns the one that is under way. Null: the project does not exist. */
+    /** Begins a build on this node, or returns the one that is under way. Null if the project does not exist. */
     readonly begin: (
       projectId: string,
       source: BuildSource,
-      asked: Asked,
+      request: Asked,
     ) => Effect.Effect<EnvironmentBuild | null, StoreError>;
     /**
      * Begins the build of a new manifest's Dockerfile, unless a node has built it before. Each node notices a new commit, and
@@ -124,7 +124,7 @@ export interface EnvironmentsOptions {
 
 const lastLines = (text: string): string => text.trimEnd().split("\n").slice(-TAIL_LINES).join("\n");
 
-const reasonOf = (failure: BuildFailure): string => {
+const failureText = (failure: BuildFailure): string => {
   const tail = "tail" in failure ? lastLines(failure.tail) : "";
   const sentence = `The project's environment could not be built: ${describeBuildFailure(failure)}.`;
   return tail === "" ? sentence : `${sentence} The end of its output:\n${tail}`;
@@ -132,7 +132,7 @@ const reasonOf = (failure: BuildFailure): string => {
 
 const failedBy = (failure: BuildFailure | null) =>
   new EnvironmentFailed({
-    message: failure === null ? "The project's environment could not be built." : reasonOf(failure),
+    message: failure === null ? "The project's environment could not be built." : failureText(failure),
   });
 
 const NOT_BUILT =
@@ -145,7 +145,7 @@ const REFRESH: Asked = { cause: "refresh", requestedBy: null };
 /** @returns the functions that begin builds, wait for them, and find their images. */
 const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: EnvironmentsOptions) {
   const builds = yield* EnvironmentBuilds;
-  const known = yield* EnvironmentBases;
+  const baseStore = yield* EnvironmentBases;
   const actors = yield* Actors;
   const site = yield* BuildSite;
 
@@ -160,58 +160,58 @@ const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: En
   });
   const over = (id: string) => Effect.scoped(Effect.flatMap(RcMap.get(watching, id), Fiber.join));
 
-  const begin = Effect.fnUntraced(function* ({ projectId, nodeId, source }: Wanted, asked: Asked) {
+  const begin = Effect.fnUntraced(function* ({ projectId, nodeId, source }: Wanted, request: Asked) {
     const now = yield* Clock.currentTimeMillis;
-    const opened = yield* builds.open({ id: yield* newUuid, projectId, nodeId, source, ...asked, now });
-    if (opened?.isNew === true) yield* actors.wake("environmentBuild", opened.build.id);
-    return opened?.build ?? null;
+    const opening = yield* builds.open({ id: yield* newUuid, projectId, nodeId, source, ...request, now });
+    if (opening?.isNew === true) yield* actors.wake("environmentBuild", opening.build.id);
+    return opening?.build ?? null;
   });
 
   /** The project's images on a node, newest first. Another node's disk is not looked at. */
-  const imagesOf = Effect.fnUntraced(function* (projectId: string, nodeId: string) {
+  const presentImages = Effect.fnUntraced(function* (projectId: string, nodeId: string) {
     const ready = yield* builds.ready({ projectId, nodeId, limit: READY_LOOKED_AT });
     if (nodeId !== self) return ready;
-    const found = yield* Effect.filter(ready, ({ id }) =>
+    const present = yield* Effect.filter(ready, ({ id }) =>
       Effect.map(site.find(id), (image) => image !== null),
     );
-    const gone = ready.filter((build) => !found.includes(build));
-    if (gone.length > 0) yield* builds.forgetImages(gone.map(({ id }) => id));
-    return found;
+    const absent = ready.filter((build) => !present.includes(build));
+    if (absent.length > 0) yield* builds.forgetImages(absent.map(({ id }) => id));
+    return present;
   });
 
   /** Whether a base image has changed since a build. */
   const hasChanged = ({ bases }: EnvironmentBuild) =>
     bases.length === 0
       ? Effect.succeed(false)
-      : Effect.map(known.get(bases.map(({ reference }) => reference)), (now) => hasNewerBase(bases, now));
+      : Effect.map(baseStore.get(bases.map(({ reference }) => reference)), (now) => hasNewerBase(bases, now));
 
-  /** Null: no base image of the last build has changed, or a build is under way. */
-  const renew = Effect.fnUntraced(function* (wanted: Wanted) {
-    const { projectId, nodeId, source } = wanted;
-    const newest = yield* builds.newestOf({ projectId, nodeId, key: source.key });
+  /** Null if no base image of the last build has changed, or a build is under way. */
+  const renew = Effect.fnUntraced(function* (target: Wanted) {
+    const { projectId, nodeId, source } = target;
+    const newest = yield* builds.newest({ projectId, nodeId, key: source.key });
     if (newest === null || isLiveBuildState(newest.status) || !(yield* hasChanged(newest))) return null;
-    return yield* begin(wanted, REFRESH);
+    return yield* begin(target, REFRESH);
   });
 
   /** The build that a boot without an image waits for, or that makes up for a stale one. */
-  const needed = Effect.fnUntraced(function* (wanted: Wanted) {
-    const { projectId, nodeId, source } = wanted;
-    const newest = yield* builds.newestOf({ projectId, nodeId, key: source.key });
-    const asked = { cause: "session", requestedBy: null } as const;
+  const neededBuild = Effect.fnUntraced(function* (target: Wanted) {
+    const { projectId, nodeId, source } = target;
+    const newest = yield* builds.newest({ projectId, nodeId, key: source.key });
+    const request = { cause: "session", requestedBy: null } as const;
     if (newest !== null && isLiveBuildState(newest.status)) return newest;
-    if (newest !== null && (yield* hasChanged(newest))) return yield* begin(wanted, REFRESH);
-    if (newest === null || newest.status === "ready") return yield* begin(wanted, asked);
+    if (newest !== null && (yield* hasChanged(newest))) return yield* begin(target, REFRESH);
+    if (newest === null || newest.status === "ready") return yield* begin(target, request);
     const since = (yield* Clock.currentTimeMillis) - (newest.endedAt ?? 0);
     const isAgain = newest.failure !== null && mayPass(newest.failure) && since > RETRY_PAUSE_MS;
-    return isAgain ? yield* begin(wanted, asked) : newest;
+    return isAgain ? yield* begin(target, request) : newest;
   });
 
   /** Whether the last build of the key, of whatever outcome, is so old that its base images may be, too. */
   const isOld = Effect.fnUntraced(function* ({ source: { key }, ...of }: Wanted) {
-    const newest = yield* builds.newestOf({ ...of, key });
+    const newest = yield* builds.newest({ ...of, key });
     return newest === null || (yield* Clock.currentTimeMillis) - newest.createdAt > refreshMs;
   });
-  return { over, begin, imagesOf, hasChanged, renew, needed, isOld };
+  return { over, begin, imagesOf: presentImages, hasChanged, renew, needed: neededBuild, isOld };
 });
 
 const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
@@ -229,15 +229,15 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
     const note = Effect.fnUntraced(function* (buildId: string, isStale: boolean) {
       yield* sandboxes.noteEnvironment(sandboxId, { buildId, isStale, now: yield* Clock.currentTimeMillis });
     });
-    const wanted = { projectId, nodeId, source };
+    const target = { projectId, nodeId, source };
     for (let isFirst = true; ; isFirst = false) {
       const images = yield* imagesOf(projectId, nodeId);
       const current = images.find((build) => build.source.key === source.key);
       const image = current ?? images[0];
       if (image !== undefined) {
         const isStale = current === undefined || (yield* hasChanged(current));
-        if (isStale) yield* needed(wanted);
-        else if (yield* isOld(wanted)) yield* begin(wanted, REFRESH);
+        if (isStale) yield* needed(target);
+        else if (yield* isOld(target)) yield* begin(target, REFRESH);
         yield* note(image.id, isStale);
         if (nodeId !== self) return site.imageName(image.id);
         yield* site.noteUse(image.id, yield* Clock.currentTimeMillis);
@@ -245,23 +245,23 @@ const make = Effect.fnUntraced(function* (options: EnvironmentsOptions) {
         if ((yield* site.find(image.id)) !== null) return site.imageName(image.id);
         continue;
       }
-      const build = yield* needed(wanted);
+      const build = yield* needed(target);
       if (build === null) return yield* failedBy(null);
       yield* note(build.id, false);
       // A boot waits for one build. If that fails, the session says why.
       if (!isLiveBuildState(build.status) || !isFirst) return yield* failedBy(build.failure);
-      const ended = yield* over(build.id);
-      if (ended?.status !== "ready") return yield* failedBy(ended?.failure ?? null);
+      const lastBuild = yield* over(build.id);
+      if (lastBuild?.status !== "ready") return yield* failedBy(lastBuild?.failure ?? null);
     }
   });
 
   return Environments.of({
     builder: site.builder,
-    begin: (projectId, source, asked) => begin({ projectId, nodeId: self, source }, asked),
+    begin: (projectId, source, request) => begin({ projectId, nodeId: self, source }, request),
     prepare: Effect.fnUntraced(function* (projectId, { environment: source }) {
       if (source === null || site.builder === null) return;
-      const known = yield* builds.newestOf({ projectId, key: source.key });
-      if (known === null)
+      const newestBuild = yield* builds.newest({ projectId, key: source.key });
+      if (newestBuild === null)
         yield* begin({ projectId, nodeId: self, source }, { cause: "manifest", requestedBy: null });
     }),
     renew: (projectId, source) => renew({ projectId, nodeId: self, source }),

@@ -5,9 +5,9 @@ import type { CallEstimate, EndedCall, LimitedSession, SpendingCaller } from "..
 import type { Stored } from "../../store/ports/journal.ts";
 
 export interface AccountSpendPort {
-  /** The sessions for which the calls of a sandbox count. Null: it has ended, or nothing is counted. */
+  /** The sessions for which the calls of a sandbox count. Null if it has ended, or nothing is counted. */
   readonly callerIn: (sandboxId: string) => Stored<SpendingCaller | null>;
-  /** Reserves the estimate, or says in a sentence why the call may not pass. Null: it passes, as it does if the account had no limits. */
+  /** Reserves the estimate, or says in a sentence why the call may not pass. Null if it passes. */
   readonly reserve: (call: CallEstimate) => Stored<string | null>;
   /** Ends the reservation, and counts what was spent. Without the reservation, nothing is counted: it may be done again. */
   readonly settle: (call: EndedCall) => Stored<void>;

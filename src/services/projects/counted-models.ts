@@ -5,7 +5,7 @@ import type { Agent } from "../../domain/agents/agents.ts";
 import { deliveredNames } from "../../domain/manifest/required-secrets.ts";
 import { providerKeys, uncountedReason } from "../../domain/sandbox/uncounted.ts";
 import { Secrets } from "../../store/ports/projects/secrets.ts";
-import { personOf } from "../connectors/own-credentials.ts";
+import { credentialOwner } from "../connectors/own-credentials.ts";
 import { AccountModels } from "./account-models.ts";
 import { AccountSpend } from "./account-spend.ts";
 import { knownAgent } from "./agents.ts";
@@ -22,7 +22,7 @@ interface Calling {
   readonly agent: Agent;
   /** The session's own choice. */
   readonly agentModel: string | null;
-  /** Where the repository's configuration is read. Null: it has no commit. */
+  /** Where the repository's configuration is read. Null if it has no commit. */
   readonly commit: string | null;
   /** Whose own providers the session may use. */
   readonly personId: string | null;
@@ -30,7 +30,7 @@ interface Calling {
   readonly secretNames?: readonly string[];
 }
 
-/** Why a session's calls could not be counted, in a sentence, whether a limit applies to it or not. Null: they are. */
+/** Why a session's calls could not be counted, in a sentence, whether a limit applies to it or not. Null if they are. */
 export const countingFault = Effect.fnUntraced(function* (
   { accountId, projectId }: Pick<LimitedSession, "accountId" | "projectId">,
   { agent, agentModel, commit, personId, secretNames }: Calling,
@@ -70,12 +70,12 @@ interface RecordedSession extends LimitedSession {
   readonly baseCommit: string | null;
 }
 
-/** What decides how a session of a record calls models. Null: its agent's table has an error, which its start says. */
-export const callingOf = Effect.fnUntraced(function* (session: RecordedSession) {
+/** What decides how a session of a record calls models. Null if its agent's table has an error, which its start says. */
+export const callingSession = Effect.fnUntraced(function* (session: RecordedSession) {
   const agent = yield* Effect.option(knownAgent(session.projectId, session.agentName));
   if (agent._tag === "None") return null;
   const { agentModel, baseCommit: commit } = session;
-  return { agent: agent.value, agentModel, commit, personId: yield* personOf(session) };
+  return { agent: agent.value, agentModel, commit, personId: yield* credentialOwner(session) };
 });
 
 /**

@@ -97,15 +97,15 @@ export const manifestsLayer: Layer.Layer<
       const now = yield* Clock.currentTimeMillis;
       yield* projects.recordManifest(project.id, { ...reading, now });
       if (reading.good !== null) yield* environments.prepare(project.id, reading.good);
-      const known = yield* directory.refresh(project.id);
+      const fresh = yield* directory.refresh(project.id);
       yield* followTools(project.id);
-      return known?.manifest ?? NOTHING;
+      return fresh?.manifest ?? NOTHING;
     });
     const sync = (project: Project) => inTurn(project, read(project));
 
     const readBefore = ({ id }: Project): ReadManifest | null => {
-      const known = directory.known(id)?.manifest;
-      return known === undefined || known.syncedAt === null ? null : known;
+      const manifest = directory.known(id)?.manifest;
+      return manifest === undefined || manifest.syncedAt === null ? null : manifest;
     };
 
     const hasMoved = (project: Project) =>
@@ -118,8 +118,8 @@ export const manifestsLayer: Layer.Layer<
     return Manifests.of({
       sync,
       current: (project) => {
-        const known = readBefore(project);
-        if (known !== null) return Effect.succeed(known);
+        const earlier = readBefore(project);
+        if (earlier !== null) return Effect.succeed(earlier);
         // The reading that this one waited for may have been the first.
         return inTurn(
           project,
@@ -136,8 +136,8 @@ export const manifestsLayer: Layer.Layer<
             // Each project by itself: if one crashes or waits for the database, the others go on.
             dutyPart(
               "manifests",
-              Effect.flatMap(hasMoved(project), (moved) =>
-                moved ? Effect.asVoid(sync(project)) : Effect.void,
+              Effect.flatMap(hasMoved(project), (hasNews) =>
+                hasNews ? Effect.asVoid(sync(project)) : Effect.void,
               ),
             ),
           { concurrency: RECONCILED_AT_ONCE, discard: true },
@@ -156,7 +156,7 @@ interface Reading {
 /** Faults of a commit's manifest that never go away. */
 const LASTING: ReadonlySet<GitError["code"]> = new Set(["not_a_file", "file_too_large"]);
 
-const failed = (commit: string | null, message: string): Reading => ({
+const failedReading = (commit: string | null, message: string): Reading => ({
   commit,
   good: null,
   failure: { message, path: null, line: null },
@@ -167,12 +167,12 @@ const readNow = Effect.fnUntraced(function* (project: Project) {
   const git = yield* GitBackend;
   const repository = { projectId: project.id };
   const tip = yield* Effect.result(git.branchTip(repository, project.defaultBranch));
-  if (tip._tag === "Failure") return failed(null, notReadable(tip.failure));
+  if (tip._tag === "Failure") return failedReading(null, notReadable(tip.failure));
   const commit = tip.success;
-  if (commit === null) return failed(null, noDefaultBranch(project.defaultBranch));
+  if (commit === null) return failedReading(null, noDefaultBranch(project.defaultBranch));
   return yield* Effect.catchTag(readAt(repository, commit), "GitError", (error) =>
     // A fault that may pass is read again in the next round: the commit does not count as read.
-    Effect.succeed(failed(LASTING.has(error.code) ? commit : null, notReadable(error))),
+    Effect.succeed(failedReading(LASTING.has(error.code) ? commit : null, notReadable(error))),
   );
 });
 
@@ -187,15 +187,15 @@ const readAt = Effect.fnUntraced(function* (
     const { message, path, line } = fault;
     return { commit, good: null, failure: { message, path, line } };
   }
-  const offered = yield* Runtimes;
-  const { agents: own } = offeredAgents(manifest.agents, offered);
+  const runtimes = yield* Runtimes;
+  const { agents: own } = offeredAgents(manifest.agents, runtimes);
   const agents: string[] = [];
   for (const agent of new Set(manifest.triggers.map((trigger) => trigger.agent))) {
     if (needsNoFile(own, agent)) continue;
     if (yield* hasAgentFile(repository, commit, agentFile(manifest.configDir, agent))) agents.push(agent);
   }
   const text = Buffer.from(bytes).toString("utf8");
-  const isNeeded = (yield* ModelPolicy).required && needsPlatformModel(own, offered);
+  const isNeeded = (yield* ModelPolicy).required && needsPlatformModel(own, runtimes);
   const brings = isNeeded ? yield* repositoryBringsModel(repository, commit, manifest.configDir) : null;
   const source = yield* sourceAt(repository, commit, manifest.environment);
   if (Result.isFailure(source)) {

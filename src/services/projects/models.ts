@@ -20,7 +20,7 @@ import {
   bringsModel,
   chooseModel,
   GATEWAY_PROVIDER,
-  providerOf,
+  modelProvider,
   runtimeConfigFiles,
   type DefaultModels,
   type ModelQuestion,
@@ -103,7 +103,7 @@ export interface ProjectModel {
 interface Asked {
   /** Names of the project's secrets. */
   readonly secretNames: readonly string[];
-  /** Where the repository's configuration is read. Null: it has none. */
+  /** Where the repository's configuration is read. */
   readonly commit: string | null;
   /** Whose own providers the session may use. */
   readonly personId: string | null;
@@ -127,9 +127,9 @@ export const projectModel = Effect.fnUntraced(function* (
     return { required, model: null, source: "repository" } satisfies ProjectModel;
   }
   if (Result.isFailure(choice)) return { required, model: null, source: null } satisfies ProjectModel;
-  const name = providerOf(choice.success);
-  const used = usedProviders(providers, secretNames).find((one) => one.name === name);
-  const source = used?.owner ?? (name === GATEWAY_PROVIDER ? "gateway" : "secret");
+  const name = modelProvider(choice.success);
+  const usedProvider = usedProviders(providers, secretNames).find((one) => one.name === name);
+  const source = usedProvider?.owner ?? (name === GATEWAY_PROVIDER ? "gateway" : "secret");
   return { required, model: choice.success, source } satisfies ProjectModel;
 });
 
@@ -181,7 +181,7 @@ const requireProvider = Effect.fnUntraced(function* (
  * The same for a session that exists. Its person's own providers count, even while another person steers: then the calls are refused in
  * words, and not the session.
  */
-export const requireProviderOf = (
+export const requireChosenProvider = (
   { projectId: id, accountId, origin, createdBy }: Session,
   choice: Pick<ModelRequest, "agent" | "agentModel">,
 ) => requireProvider({ id, accountId }, { ...choice, personId: origin === "session" ? createdBy : null });
@@ -202,7 +202,7 @@ export const requireModel = Effect.fnUntraced(function* (project: Project, reque
   if (lack !== null && !(yield* configuresModel({ projectId: project.id }, commit))) return yield* lack;
 });
 
-/** Why an agent has no model, if the repository configures none. Null: it has one. @param question.agentModel the session's or the agent's */
+/** Why an agent has no model, if the repository configures none. Null if it has one. @param question.agentModel the session's or the agent's */
 const modelLack = (agent: Pick<Agent, "runtime">, question: ModelQuestion): NoModel | UnknownModel | null => {
   const { models } = agent.runtime;
   const choice = models === "platform" ? chooseModel(question) : null;
@@ -217,7 +217,7 @@ const modelLack = (agent: Pick<Agent, "runtime">, question: ModelQuestion): NoMo
  * @param providers that the fire's session may use. They are not in memory, so they are read only if something is missing without them.
  */
 export const missingModel = (
-  known: KnownProject | null,
+  knownProject: KnownProject | null,
   agentName: string,
   {
     required,
@@ -228,10 +228,11 @@ export const missingModel = (
   }: ModelRules & { readonly offered: OfferedRuntimes; readonly providers?: readonly AccountProvider[] },
 ): "no_model" | "unknown_model" | null => {
   // Unknown counts as present: the daemon checks again, and reports it.
-  if (!required || known === null) return null;
-  const agent = Result.getOrNull(agentNamed(known.manifest.agents, agentName, offered));
-  if (agent === null || (agent.runtime.models === "platform" && known.bringsModel !== false)) return null;
-  const { deliveredNames: secretNames, tier } = known;
+  if (!required || knownProject === null) return null;
+  const agent = Result.getOrNull(agentNamed(knownProject.manifest.agents, agentName, offered));
+  if (agent === null || (agent.runtime.models === "platform" && knownProject.bringsModel !== false))
+    return null;
+  const { deliveredNames: secretNames, tier } = knownProject;
   const gateway = gatewayTiers.includes(tier);
   const lack = modelLack(agent, { gateway, secretNames, agentModel: agent.model, defaults, providers });
   if (lack === null) return null;

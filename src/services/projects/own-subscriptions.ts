@@ -16,9 +16,9 @@ export interface StartingSession {
 export class SubscriptionStays extends Schema.TaggedError<SubscriptionStays>()("SubscriptionStays", {}) {}
 
 export interface OwnSubscriptionsPort {
-  /** The runtimes for which a person keeps one. Null: no person's work. */
+  /** The runtimes for which a person keeps one. Null means no person's work. */
   readonly kept: (accountId: string, personId: string | null) => Stored<readonly string[]>;
-  /** What a sandbox gets. It is noted before. Null: its person keeps none, or another one steers the session. */
+  /** What a sandbox gets. It is noted before. Null if its person keeps none, or another one steers the session. */
   readonly deliver: (
     session: StartingSession,
     to: { readonly sandboxId: string; readonly runtime: string },

@@ -13,7 +13,7 @@ export interface OpenedSecrets {
   readonly values: Readonly<Record<string, string>>;
 }
 
-const unsealed = (
+const unsealPair = (
   keyring: Keyring["Service"],
   secret: SealedSecret,
 ): Effect.Effect<readonly [string, string]> => {
@@ -27,8 +27,8 @@ const unsealed = (
 export const namedSecrets = Effect.fnUntraced(function* (projectId: string) {
   const keyring = yield* Keyring;
   const { sealed } = yield* (yield* Secrets).current(projectId);
-  const opened = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
-  return opened.map(([name, value]) => ({ name, value }));
+  const pairs = yield* Effect.forEach(sealed, (secret) => unsealPair(keyring, secret));
+  return pairs.map(([name, value]) => ({ name, value }));
 });
 
 /** Masks all values of a project's secrets, those that are the service's own included. */
@@ -41,11 +41,11 @@ export const openSecrets = Effect.fnUntraced(function* (projectId: string) {
   const keyring = yield* Keyring;
   // One revision names one set of secrets: sending it twice sends the same values.
   const { revision, sealed: all } = yield* secrets.current(projectId);
-  const sealed = all.filter(({ service }) => !service);
-  const values = yield* Effect.forEach(sealed, (secret) => unsealed(keyring, secret));
-  const opened: OpenedSecrets = {
-    given: { revision, versions: Object.fromEntries(sealed.map(({ name, version }) => [name, version])) },
+  const ownSecrets = all.filter(({ service }) => !service);
+  const values = yield* Effect.forEach(ownSecrets, (secret) => unsealPair(keyring, secret));
+  const openedSecrets: OpenedSecrets = {
+    given: { revision, versions: Object.fromEntries(ownSecrets.map(({ name, version }) => [name, version])) },
     values: Object.fromEntries(values),
   };
-  return opened;
+  return openedSecrets;
 });

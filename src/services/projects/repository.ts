@@ -104,11 +104,11 @@ const unknownAgent = Effect.fnUntraced(function* (
   const files = yield* agentFilesAt({ projectId }, commit);
   const names = [...new Set([DEFAULT_AGENT, ...agents.keys(), ...files])];
   const more = names.length - NAMED_MAX;
-  const listed = [...names.slice(0, NAMED_MAX), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  const nameList = [...names.slice(0, NAMED_MAX), ...(more > 0 ? [`${more} more`] : [])].join(", ");
   return new UnknownAgent({
     message:
       `There is no agent ${name}. platform.toml on the default branch has no table [agents.${name}], and the repository has no ` +
-      `file ${path} at this ref. There are: ${listed}.`,
+      `file ${path} at this ref. There are: ${nameList}.`,
   });
 });
 
@@ -124,15 +124,15 @@ interface WantedAgent {
  * "Agents").
  */
 export const requireAgent = Effect.fnUntraced(function* (
-  wanted: WantedAgent,
+  wish: WantedAgent,
 ): Effect.fn.Return<Agent, UnknownAgent | BrokenAgent | GitError, GitBackend | Directory> {
-  const { projectId, commit, name } = wanted;
+  const { projectId, commit, name } = wish;
   const agents = yield* knownAgents(projectId);
   if (!needsNoFile(agents, name)) {
     const text = yield* manifestText({ projectId }, commit);
     const path = agentFile(parseManifest(text ?? new Uint8Array()).configDir, name);
     if (!(yield* hasAgentFile({ projectId }, commit, path)))
-      return yield* Effect.flatMap(unknownAgent(wanted, { path, agents }), Effect.fail);
+      return yield* Effect.flatMap(unknownAgent(wish, { path, agents }), Effect.fail);
   }
   const agent = yield* knownAgent(projectId, name);
   const { instructions: path } = agent;

@@ -3,18 +3,18 @@ import * as Effect from "effect/Effect";
 import { missingSecrets, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
 import type { KnownProject } from "../directory.ts";
 
-export const missingRequired = (known: KnownProject | null): readonly string[] =>
-  known === null ? [] : missingSecrets(known.manifest.env.required, known.secretNames);
+export const missingRequired = (knownProject: KnownProject | null): readonly string[] =>
+  knownProject === null ? [] : missingSecrets(knownProject.manifest.env.required, knownProject.secretNames);
 
 /** Logs a line for the operator if a session starts, or a fire waits, without required secrets. */
 export const logMissingSecrets = (
-  known: KnownProject | null,
+  knownProject: KnownProject | null,
   start: { readonly session: string } | { readonly fire: string },
 ): Effect.Effect<void> => {
-  const missing = missingRequired(known);
-  if (known === null || missing.length === 0) return Effect.void;
+  const missing = missingRequired(knownProject);
+  if (knownProject === null || missing.length === 0) return Effect.void;
   return Effect.logWarning("required secrets have no value", {
-    project: known.project.id,
+    project: knownProject.project.id,
     ...start,
     message: missingSecretsMessage(missing),
   });

@@ -20,10 +20,10 @@ export class BrokenAgent extends Schema.TaggedError<BrokenAgent>()("BrokenAgent"
 }) {}
 
 /** The agents that a manifest's tables define, by the manifest in force. */
-export const agentsIn = (manifest: { readonly text: string } | null, offered: OfferedRuntimes): Agents =>
+export const agentsIn = (manifest: { readonly text: string } | null, runtimes: OfferedRuntimes): Agents =>
   manifest === null
     ? new Map()
-    : offeredAgents(parseManifest(Buffer.from(manifest.text)).agents, offered).agents;
+    : offeredAgents(parseManifest(Buffer.from(manifest.text)).agents, runtimes).agents;
 
 /** Fails with the sentence. */
 export const orBroken = (
@@ -39,6 +39,6 @@ export const agentIn = Effect.fnUntraced(function* (
   manifest: { readonly text: string } | null,
   name: string,
 ): Effect.fn.Return<Agent, BrokenAgent> {
-  const offered = yield* Runtimes;
-  return yield* orBroken(name, agentNamed(agentsIn(manifest, offered), name, offered));
+  const runtimes = yield* Runtimes;
+  return yield* orBroken(name, agentNamed(agentsIn(manifest, runtimes), name, runtimes));
 });

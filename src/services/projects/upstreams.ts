@@ -28,7 +28,7 @@ export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> =
     const keyring = yield* Keyring;
     const kinds = new BoundedMap<string, RepositoryKind>(KINDS_KEPT);
 
-    const opened = (projectId: string, envelope: Uint8Array) => {
+    const openEnvelope = (projectId: string, envelope: Uint8Array) => {
       const text = unsealSecret(keyring.secrets, credentialPlace(projectId), envelope);
       return Result.isSuccess(text)
         ? Effect.sync(() => decodeCredential(text.success))
@@ -40,9 +40,9 @@ export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> =
     const get = (projectId: string) => Effect.mapError(projects.get(projectId), away);
 
     return Upstreams.of({
-      kindOf: Effect.fnUntraced(function* (projectId: string) {
-        const known = kinds.get(projectId);
-        if (known !== undefined) return known;
+      kind: Effect.fnUntraced(function* (projectId: string) {
+        const cachedKind = kinds.get(projectId);
+        if (cachedKind !== undefined) return cachedKind;
         const project = yield* get(projectId);
         if (project === null) return null;
         kinds.set(projectId, project.repository.kind);
@@ -52,7 +52,7 @@ export const upstreamsLayer: Layer.Layer<Upstreams, never, Projects | Keyring> =
         const project = yield* get(projectId);
         if (project === null || project.repository.kind === "hosted") return null;
         const envelope = yield* Effect.mapError(projects.credential(projectId), away);
-        const credential = envelope === null ? null : yield* opened(projectId, envelope);
+        const credential = envelope === null ? null : yield* openEnvelope(projectId, envelope);
         return { source: project.repository, credential, defaultBranch: project.defaultBranch };
       }),
     });

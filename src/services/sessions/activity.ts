@@ -26,24 +26,24 @@ export const activityLayer = Layer.effect(
   Activity,
   Effect.gen(function* () {
     const clock = yield* Clock.Clock;
-    const begun = clock.currentTimeMillisUnsafe();
-    const touched = new Map<string, number>();
-    const opened = new Map<string, number>();
+    const startedAt = clock.currentTimeMillisUnsafe();
+    const lastTouches = new Map<string, number>();
+    const openCounts = new Map<string, number>();
     const count = (sessionId: string, by: number): void => {
-      const now = (opened.get(sessionId) ?? 0) + by;
-      if (now > 0) opened.set(sessionId, now);
-      else opened.delete(sessionId);
+      const now = (openCounts.get(sessionId) ?? 0) + by;
+      if (now > 0) openCounts.set(sessionId, now);
+      else openCounts.delete(sessionId);
     };
     return {
-      touch: (sessionId) => void touched.set(sessionId, clock.currentTimeMillisUnsafe()),
+      touch: (sessionId) => void lastTouches.set(sessionId, clock.currentTimeMillisUnsafe()),
       open: (sessionId) => {
         count(sessionId, 1);
         return () => count(sessionId, -1);
       },
-      isOpen: (sessionId) => opened.has(sessionId),
-      last: (sessionId) => touched.get(sessionId) ?? begun,
+      isOpen: (sessionId) => openCounts.has(sessionId),
+      last: (sessionId) => lastTouches.get(sessionId) ?? startedAt,
       keep: (sessionIds) => {
-        for (const id of touched.keys()) if (!sessionIds.has(id)) touched.delete(id);
+        for (const id of lastTouches.keys()) if (!sessionIds.has(id)) lastTouches.delete(id);
       },
     };
   }),

@@ -61,14 +61,14 @@ class Line {
   readonly within: Within = (projectId, work) =>
     Effect.suspend(() => {
       const ticket: Ticket = { projectId, state: "new", resume: () => undefined };
-      const entered = Effect.callback<void>((resume) => {
+      const entry = Effect.callback<void>((resume) => {
         ticket.resume = () => resume(Effect.void);
         ticket.state = "waiting";
         this.#waiting.set(projectId, [...(this.#waiting.get(projectId) ?? []), ticket]);
         this.#serve();
       });
       return Effect.ensuring(
-        Effect.andThen(entered, work),
+        Effect.andThen(entry, work),
         Effect.sync(() => this.#leave(ticket)),
       );
     });

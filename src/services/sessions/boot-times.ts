@@ -12,7 +12,7 @@ export interface BootTimes {
   readonly waitedMs: number;
   /** Seconds. */
   readonly took: number;
-  /** Seconds until the sandbox was created. Null: it was not. */
+  /** Seconds until the sandbox was created. Null if it was not. */
   readonly created: number | null;
   /** The daemon's steps, ms since it began. */
   readonly steps: readonly { readonly step: string; readonly at_ms: number }[];

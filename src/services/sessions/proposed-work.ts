@@ -9,12 +9,12 @@ export class ProposedWork extends Context.Service<
   {
     /** Change requests whose actors have pending commands. */
     readonly unsettled: Stored<readonly Unsettled[]>;
-    /** The actor of a change request, by its number. Null: the project has no such change request. */
+    /** The actor of a change request, by its number. Null if the project has no such change request. */
     readonly actor: (
       projectId: string,
       number: number,
     ) => Stored<{ readonly id: string; readonly snapshot: ChangeRequestSnapshot } | null>;
-    /** The newest merge of a branch into the other one: its head then, and the commit that has the work. Null: it was not merged. */
+    /** The newest merge of a branch into the other one: its head then, and the commit that has the work. Null if it was not merged. */
     readonly merged: (
       projectId: string,
       branches: { readonly headRef: string; readonly baseRef: string },

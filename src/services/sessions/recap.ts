@@ -27,7 +27,7 @@ const lastEffort = (items: readonly Item[]): string | undefined =>
 
 const isAccepted = ({ role, status }: Item): boolean => role === "user" && status === "accepted";
 
-/** The agent or mode that an item chose. Null: it chose none. */
+/** The agent or mode that an item chose. Null if it chose none. */
 const agentChosen = (item: Item): string | null => {
   const { answer } = item.answer ?? {};
   if (answer !== undefined && "approve" in answer) return answer.mode;
@@ -49,18 +49,18 @@ export const readRecap = Effect.fnUntraced(function* (session: Remembering) {
   const hasGap = hasOlder || newest.length < items.length;
   const prompt = hasGap ? yield* item(oldest, oldest) : null;
   // Another session's agent and model are no choice for this one.
-  const chosen = own.slice(-ITEMS_READ);
-  const begun = makeRecap(own, false) === null ? begunFrom(session) : null;
-  const introduction = begun === null ? undefined : begunIntroduction(begun.title);
+  const recentItems = own.slice(-ITEMS_READ);
+  const origin = makeRecap(own, false) === null ? begunFrom(session) : null;
+  const introduction = origin === null ? undefined : begunIntroduction(origin.title);
   const text = makeRecap([...(prompt === null ? [] : [prompt]), ...newest], hasGap, introduction);
   if (text === null) return null;
   const history = makeHistory(items, hasOlder ? prompt : null);
-  const effort = lastEffort(chosen);
+  const effort = lastEffort(recentItems);
   return {
     text,
-    ...(begun !== null && { begun: begun.title }),
-    agent: lastAgent(chosen),
-    model: lastModel(chosen),
+    ...(origin !== null && { begun: origin.title }),
+    agent: lastAgent(recentItems),
+    model: lastModel(recentItems),
     ...(effort !== undefined && { effort }),
     ...(history !== null && { history }),
   } satisfies Recap;
@@ -80,14 +80,14 @@ const readNewest = Effect.fnUntraced(function* (session: Remembering) {
   const read = Effect.fnUntraced(function* (id: string, among: (read: readonly Item[]) => readonly Item[]) {
     let before: string | null = null;
     do {
-      const found: Effect.Success<ReturnType<typeof page>> = yield* page(id, {
+      const nextPage: Effect.Success<ReturnType<typeof page>> = yield* page(id, {
         before,
         limit: ITEMS_READ,
       }).pipe(Effect.catchTag("BadCursor", Effect.die));
-      if (found === null) break;
-      items.unshift(...among(found.items.toReversed()));
-      bytes += Buffer.byteLength(JSON.stringify(found.items));
-      before = found.nextCursor;
+      if (nextPage === null) break;
+      items.unshift(...among(nextPage.items.toReversed()));
+      bytes += Buffer.byteLength(JSON.stringify(nextPage.items));
+      before = nextPage.nextCursor;
     } while (
       before !== null &&
       items.length < READ_ITEMS_MAX &&
@@ -100,10 +100,10 @@ const readNewest = Effect.fnUntraced(function* (session: Remembering) {
   const own = [...items];
   let oldest = session;
   for (let depth = 0; !hasOlder && depth < BEGINNINGS_MAX; depth += 1) {
-    const begun = begunFrom(oldest);
-    const source: Remembering | null = begun && (yield* get(begun.session_id));
-    if (begun === null || source === null || source.projectId !== oldest.projectId) break;
-    hasOlder = yield* read(source.id, upTo(begun.turn_id ?? null, oldest.createdAt));
+    const origin = begunFrom(oldest);
+    const source: Remembering | null = origin && (yield* get(origin.session_id));
+    if (origin === null || source === null || source.projectId !== oldest.projectId) break;
+    hasOlder = yield* read(source.id, upTo(origin.turn_id ?? null, oldest.createdAt));
     oldest = source;
   }
   return { items, own, hasOlder, oldest: oldest.id };
@@ -112,7 +112,7 @@ const readNewest = Effect.fnUntraced(function* (session: Remembering) {
 /**
  * Leaves out what the conversation of another session got after this one began.
  *
- * @param turn its last turn. Null: any
+ * @param turn its last turn. Null means any
  * @param at when this one began
  * @returns the rest of a page, for pages from the newest on
  */

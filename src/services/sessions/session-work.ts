@@ -18,7 +18,7 @@ interface Work {
  * After a squash the base branch has the changes and not the commits, so a branch that goes on has new work from the merged head on, until
  * it gets the merged commit.
  *
- * @param merged what a change request of the branch merged @returns the merged head. Null: git's merge base says where work begins
+ * @param merged what a change request of the branch merged @returns the merged head. Null if git's merge base says where work begins
  */
 export const newWorkFrom = Effect.fnUntraced(function* ({
   projectId,
@@ -46,9 +46,9 @@ export const workSides = Effect.fnUntraced(function* ({ session, defaultBranch, 
   const { id, projectId, baseRef, baseCommit } = session;
   if (baseCommit === null) return null;
   const git = yield* GitBackend;
-  const merged = yield* (yield* ProposedWork).merged(projectId, { headRef: id, baseRef: defaultBranch });
-  if (merged?.head === head) return null;
-  const from = merged === null ? null : yield* newWorkFrom({ projectId, merged, head });
+  const merge = yield* (yield* ProposedWork).merged(projectId, { headRef: id, baseRef: defaultBranch });
+  if (merge?.head === head) return null;
+  const from = merge === null ? null : yield* newWorkFrom({ projectId, merged: merge, head });
   if (from !== null) return { base: from, head };
   if (baseRef === defaultBranch) return { base: defaultBranch, head };
   const { commitsTotal } = yield* git.compare({ projectId }, { base: defaultBranch, head });
@@ -62,8 +62,8 @@ const branchChanges = Effect.fnUntraced(function* (work: Work) {
   const { head, session } = work;
   const sides = yield* workSides(work);
   if (sides === null) return { files: 0, additions: 0, deletions: 0, head };
-  const compared = yield* (yield* GitBackend).compare({ projectId: session.projectId }, sides);
-  return { files: compared.filesTotal, ...compared.linesTotal, head };
+  const comparison = yield* (yield* GitBackend).compare({ projectId: session.projectId }, sides);
+  return { files: comparison.filesTotal, ...comparison.linesTotal, head };
 });
 
 /**
@@ -72,10 +72,10 @@ const branchChanges = Effect.fnUntraced(function* (work: Work) {
  */
 export const noteWork = Effect.fnUntraced(function* (
   { projectId, defaultBranch }: { readonly projectId: string; readonly defaultBranch: string },
-  written: readonly WrittenRef[],
+  refs: readonly WrittenRef[],
 ) {
   const sessions = yield* Sessions;
-  for (const target of written) {
+  for (const target of refs) {
     const id = target.ref.slice(BRANCHES.length);
     // No push deletes a session's branch.
     if (!target.ref.startsWith(BRANCHES) || !isSessionBranch(id)) continue;

@@ -14,7 +14,7 @@ import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { Admissions, type RefusedWait, type WaitingFire } from "../../store/ports/triggers/admissions.ts";
 import type { Directory } from "../directory.ts";
 import { AccountSpend } from "../projects/account-spend.ts";
-import { callingOf, requireCounted } from "../projects/counted-models.ts";
+import { callingSession, requireCounted } from "../projects/counted-models.ts";
 import { fireLimits } from "../triggers/fire-limits.ts";
 
 export interface StartLimitsPort {
@@ -24,7 +24,7 @@ export interface StartLimitsPort {
    * @param count how many of the account's first fires are asked for
    */
   readonly refuseWaiting: (accountId: string, count: number) => Stored<boolean>;
-  /** Why a session may not start again, in a sentence. Null: it may. */
+  /** Why a session may not start again, in a sentence. Null if it may. */
   readonly refusal: (session: Session) => Stored<string | null>;
 }
 
@@ -54,11 +54,11 @@ export class LaterLimits extends Context.Service<LaterLimits, { limits: StartLim
   );
 }
 
-type Asked = Parameters<typeof callingOf>[0];
+type Asked = Parameters<typeof callingSession>[0];
 
-/** Why the calls of a session could not be counted. Null: they are, or that cannot be known now. */
-const uncounted = Effect.fnUntraced(function* (session: Asked) {
-  const calling = yield* callingOf(session);
+/** Why the calls of a session could not be counted. Null if they are, or that cannot be known now. */
+const uncountedReason = Effect.fnUntraced(function* (session: Asked) {
+  const calling = yield* callingSession(session);
   if (calling === null) return null;
   return yield* requireCounted(session, calling).pipe(
     Effect.as(null),
@@ -77,30 +77,30 @@ export const startLimitsLayer = Layer.effectDiscard(
     const limits = yield* fireLimits;
     const services = yield* Effect.context<Directory | Secrets | Suspensions | GitBackend>();
 
-    const ended = Effect.fnUntraced(function* ({ fireId, kind, session }: WaitingFire) {
-      const asked = { ...session, parentSessionId: session.parentSessionId ?? null };
+    const refuseWait = Effect.fnUntraced(function* ({ fireId, kind, session }: WaitingFire) {
+      const request = { ...session, parentSessionId: session.parentSessionId ?? null };
       const needsProvider: RefusedWait = { fireId, status: "failed", reason: "limit_needs_provider" };
       // A person's request starts at a limit that is reached: she can raise it.
-      if (kind === "session") return (yield* uncounted(asked)) === null ? null : needsProvider;
-      const refusal = yield* limits({ session: asked, agent: session.agentName, personId: null });
+      if (kind === "session") return (yield* uncountedReason(request)) === null ? null : needsProvider;
+      const refusal = yield* limits({ session: request, agent: session.agentName, personId: null });
       if (refusal === null) return null;
-      const skipped: RefusedWait = { fireId, status: "skipped", reason: "spend_limit" };
-      return refusal.is === "skipped" ? skipped : needsProvider;
+      const skip: RefusedWait = { fireId, status: "skipped", reason: "spend_limit" };
+      return refusal.is === "skipped" ? skip : needsProvider;
     });
 
     (yield* LaterLimits).limits = {
       refuseWaiting: Effect.fnUntraced(function* (accountId, count) {
         if (!(yield* spend.isLimited(accountId))) return false;
         const heads = yield* admissions.heads(accountId, count);
-        const ends = yield* Effect.provideContext(Effect.forEach(heads, ended), services);
-        const refused = ends.filter((end): end is RefusedWait => end !== null);
-        if (refused.length === 0) return false;
-        yield* admissions.refuse(accountId, refused, yield* Clock.currentTimeMillis);
+        const ends = yield* Effect.provideContext(Effect.forEach(heads, refuseWait), services);
+        const refusals = ends.filter((end): end is RefusedWait => end !== null);
+        if (refusals.length === 0) return false;
+        yield* admissions.refuse(accountId, refusals, yield* Clock.currentTimeMillis);
         return true;
       }),
       refusal: Effect.fnUntraced(function* (session) {
         const isLimited = yield* spend.isLimited(session.accountId);
-        return isLimited ? yield* Effect.provideContext(uncounted(session), services) : null;
+        return isLimited ? yield* Effect.provideContext(uncountedReason(session), services) : null;
       }),
     };
   }),

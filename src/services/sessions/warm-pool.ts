@@ -28,7 +28,7 @@ interface Pool {
   /** How many sandboxes may wait on this node. */
   readonly places: number;
   /**
-   * A waiting sandbox for a session that is about to boot. Null: it starts one of its own, because none is ready, or because all
+   * A waiting sandbox for a session that is about to boot. Null if it starts one of its own, because none is ready, or because all
    * wait with another runtime than its agent has. May be repeated.
    */
   readonly claim: (
@@ -74,14 +74,14 @@ export interface WarmPoolOptions {
 const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
   const warm = yield* WarmSandboxes;
   const projects = yield* Projects;
-  const offered = yield* Runtimes;
+  const runtimes = yield* Runtimes;
   /** Sandboxes wait with the runtime of the default agent. */
   const fits = Effect.fnUntraced(function* (projectId: string, agentName: string) {
     if (agentName === DEFAULT_AGENT) return true;
     const [state = null] = yield* projects.states([projectId]);
-    return waitsAs(agentsIn(state?.manifest ?? null, offered), agentName, offered);
+    return waitsAs(agentsIn(state?.manifest ?? null, runtimes), agentName, runtimes);
   });
-  const changed = Latch.makeUnsafe(false);
+  const change = Latch.makeUnsafe(false);
   let wishes = new Map<string, number>();
   return {
     places,
@@ -94,16 +94,16 @@ const make = Effect.fnUntraced(function* (nodeId: string, places: number) {
     wish: (projectId) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         if (wishes.size < WISHES_MAX) wishes.set(projectId, now + WISH_MS);
-        changed.openUnsafe();
+        change.openUnsafe();
         return true;
       }),
     wishes: Effect.sync(() => {
-      const taken = wishes;
+      const current = wishes;
       wishes = new Map();
-      changed.closeUnsafe();
-      return taken;
+      change.closeUnsafe();
+      return current;
     }),
-    changed: changed.await,
+    changed: change.await,
   } satisfies Pool;
 });
 

@@ -34,7 +34,7 @@ interface Place {
 export class WorkTimes {
   readonly #measures: MeasuresApi;
   readonly #ended = new BoundedMap<string, true>(ENDED_MAX);
-  /** When the turn in progress began, ms since the epoch. Null: none is, or its begin was not seen. */
+  /** When the turn in progress began, ms since the epoch. Null if none is, or its begin was not seen. */
   #since: number | null = null;
   #isFirst = true;
 
@@ -48,13 +48,13 @@ export class WorkTimes {
   }
 
   /** What the daemon reported, and what that added to the usage. Call it after the write. */
-  reported(items: readonly NativeItem[], turn: TurnNow | null, spent: readonly Spent[]): void {
+  reported(items: readonly NativeItem[], turn: TurnNow | null, spending: readonly Spent[]): void {
     if (!this.#measures.isOn && !this.#traces.isOn) return;
     // The call belongs to the turn that it was reported in, which may end with the same report.
     if (turn !== null && isTurnOpen(turn)) this.#turn(turn);
     for (const item of items) this.#tool(item);
     if (turn !== null && !isTurnOpen(turn)) this.#turn(turn);
-    for (const { model, usage } of spent) {
+    for (const { model, usage } of spending) {
       const { input_tokens: input, output_tokens: output, cached_tokens: cached, cost_usd: cost } = usage;
       for (const [kind, tokens] of Object.entries({ input, output, cached }))
         this.#measures.count("model_tokens_total", { model, kind }, tokens);

@@ -107,8 +107,8 @@ const makeAdmitter = Effect.gen(function* () {
     if (Exit.isFailure(exit)) {
       // The decision may have been committed, so its sessions may need a wake.
       doubt();
-      const failed = Exit.failCause(exit.cause);
-      return yield* answerAll(batch, () => failed);
+      const failure = Exit.failCause(exit.cause);
+      return yield* answerAll(batch, () => failure);
     }
     faults("admission.committed");
     // Recovery wakes the actors that this fails to wake.
@@ -140,7 +140,7 @@ const makeAdmitter = Effect.gen(function* () {
       return answer(Exit.fail(new AdmissionBusy({ waiting: gathering.wishes.length })));
     }
     gatherings.set(accountId, gathering);
-    gathering.wishes.push({ request, answer: (exit) => answer(exitOf<Kind>(request.kind, exit)) });
+    gathering.wishes.push({ request, answer: (exit) => answer(toAdmissionExit<Kind>(request.kind, exit)) });
     if (gathering.deciding) return;
     gathering.deciding = true;
     run(Effect.forkIn(decideAll(accountId, gathering), scope));
@@ -164,29 +164,29 @@ const LIMITS: Readonly<Partial<Record<Admission["outcome"], string>>> = {
 const note = <Kind extends WishKind>(
   measures: MeasuresApi,
   exit: AdmissionExit<Kind>,
-  taken: number,
+  durationSeconds: number,
 ): void => {
   const isBusy = Exit.isFailure(exit) && Cause.squash(exit.cause) instanceof AdmissionBusy;
   const limit = Exit.isSuccess(exit) ? LIMITS[exit.value.outcome] : isBusy ? "admission" : undefined;
   const outcome = Exit.isSuccess(exit) ? exit.value.outcome : "error";
-  measures.observe("admission_seconds", { outcome }, taken);
+  measures.observe("admission_seconds", { outcome }, durationSeconds);
   if (limit !== undefined) measures.count("limits_hit_total", { limit });
 };
 
 /** The beginning of an admitted session's trace: from its wish to the commit. */
 const begin = (traces: TracesApi, request: AdmissionRequest, to: number): void => {
-  const of = { sessionId: request.session.id, from: request.now, to, failed: false };
-  traces.span({ ...of, name: ROOT, key: ROOT, parent: null, attributes: { by: request.kind } });
-  traces.span({ ...of, name: "admission", key: "admission", parent: ROOT, attributes: {} });
+  const spanFields = { sessionId: request.session.id, from: request.now, to, failed: false };
+  traces.span({ ...spanFields, name: ROOT, key: ROOT, parent: null, attributes: { by: request.kind } });
+  traces.span({ ...spanFields, name: "admission", key: "admission", parent: ROOT, attributes: {} });
 };
 
 /** An admitter whose answers are measured. It stays as it is while nothing is measured. */
-const measured = Effect.fnUntraced(function* (admitter: Admitter["Service"]) {
+const withMeasures = Effect.fnUntraced(function* (admitter: Admitter["Service"]) {
   const measures = yield* Measures;
   const traces = yield* Traces;
   const clock = yield* Clock.Clock;
   if (!measures.isOn && !traces.isOn) return admitter;
-  const answered = (request: AdmissionRequest, exit: AnyExit, since: number): void => {
+  const noteAnswer = (request: AdmissionRequest, exit: AnyExit, since: number): void => {
     note(measures, exit, seconds() - since);
     const isAdmitted = Exit.isSuccess(exit) && exit.value.outcome === "admitted";
     if (traces.isOn && isAdmitted) begin(traces, request, clock.currentTimeMillisUnsafe());
@@ -195,7 +195,7 @@ const measured = Effect.fnUntraced(function* (admitter: Admitter["Service"]) {
     offer: (accountId, request, answer) => {
       const since = seconds();
       admitter.offer(accountId, request, (exit) => {
-        answered(request, exit, since);
+        noteAnswer(request, exit, since);
         answer(exit);
       });
     },
@@ -203,7 +203,7 @@ const measured = Effect.fnUntraced(function* (admitter: Admitter["Service"]) {
       Effect.suspend(() => {
         const since = seconds();
         return Effect.onExit(admitter.admit(accountId, request), (exit) =>
-          Effect.sync(() => answered(request, exit, since)),
+          Effect.sync(() => noteAnswer(request, exit, since)),
         );
       }),
   });
@@ -211,7 +211,7 @@ const measured = Effect.fnUntraced(function* (admitter: Admitter["Service"]) {
 
 export const admitterLayer: Layer.Layer<Admitter, never, Admissions | Actors> = Layer.effect(
   Admitter,
-  Effect.flatMap(makeAdmitter, measured),
+  Effect.flatMap(makeAdmitter, withMeasures),
 );
 
 /** Advice to the operator about a failed fire. */
@@ -242,7 +242,7 @@ const logFailed = (
   });
 
 /** The answer as its kind of wish can get it. Any other answer is a defect of the store. */
-const exitOf = <Kind extends WishKind>(kind: Kind, exit: AnyExit): AdmissionExit<Kind> => {
+const toAdmissionExit = <Kind extends WishKind>(kind: Kind, exit: AnyExit): AdmissionExit<Kind> => {
   if (Exit.isFailure(exit)) return Exit.failCause(exit.cause);
   return isAnswerTo(kind, exit.value)
     ? Exit.succeed(exit.value)
@@ -274,14 +274,14 @@ const answerAll = (batch: readonly Wish[], exitAt: (index: number) => AnyExit): 
 function takeBatch(wishes: Wish[]): readonly Wish[] {
   let bytes = 0;
   const over = wishes.findIndex(({ request }, index) => {
-    bytes += bytesOf(request);
+    bytes += requestBytes(request);
     return index >= BATCH_REQUESTS || (index > 0 && bytes > BATCH_BYTES);
   });
   return wishes.splice(0, over === -1 ? wishes.length : over);
 }
 
 /** Roughly what a request adds to the statement: its prompt and its stored request. */
-const bytesOf = ({ session, fire }: AdmissionRequest): number => {
+const requestBytes = ({ session, fire }: AdmissionRequest): number => {
   const prompt = fire?.prompt.is === "rendered" ? fire.prompt.text : session.initialPrompt;
   return Buffer.byteLength(prompt ?? "") + (fire?.request?.body.byteLength ?? 0);
 };

@@ -25,11 +25,11 @@ export class CursorReads extends Context.Service<
 >()("platform/services/CursorReads") {}
 
 interface Asked {
-  readonly of: TriggerKey;
+  readonly key: TriggerKey;
   readonly answer: Deferred.Deferred<TriggerCursor | null, StoreError>;
 }
 
-const keyOf = ({ projectId, slug }: TriggerKey): string => `${projectId}/${slug}`;
+const cursorKey = ({ projectId, slug }: TriggerKey): string => `${projectId}/${slug}`;
 
 export const cursorReadsLayer: Layer.Layer<CursorReads, never, Projects> = Layer.effect(
   CursorReads,
@@ -38,18 +38,18 @@ export const cursorReadsLayer: Layer.Layer<CursorReads, never, Projects> = Layer
     const scope = yield* Effect.scope;
     const waiting: Asked[] = [];
     let reading = 0;
-    const readTogether = Effect.fnUntraced(function* (asked: readonly Asked[]) {
+    const readTogether = Effect.fnUntraced(function* (requests: readonly Asked[]) {
       const exit = yield* Effect.exit(
-        Effect.timeoutOrElse(projects.cursors(asked.map(({ of }) => of)), {
+        Effect.timeoutOrElse(projects.cursors(requests.map(({ key }) => key)), {
           duration: DEADLINE,
           orElse: () => Effect.fail(new StoreError({ operation: "cursors", cause: new Error("it hangs") })),
         }),
       );
-      const found = new Map(Exit.isSuccess(exit) ? exit.value.map((one) => [keyOf(one), one]) : []);
-      for (const { of, answer } of asked)
+      const byKey = new Map(Exit.isSuccess(exit) ? exit.value.map((one) => [cursorKey(one), one]) : []);
+      for (const { key, answer } of requests)
         yield* Deferred.done(
           answer,
-          Exit.map(exit, () => found.get(keyOf(of)) ?? null),
+          Exit.map(exit, () => byKey.get(cursorKey(key)) ?? null),
         );
     });
     const readAll = Effect.whileLoop({
@@ -71,10 +71,10 @@ export const cursorReadsLayer: Layer.Layer<CursorReads, never, Projects> = Layer
       );
     });
     return CursorReads.of({
-      read: (of) =>
+      read: (key) =>
         Effect.suspend(() => {
           const answer = Deferred.makeUnsafe<TriggerCursor | null, StoreError>();
-          waiting.push({ of, answer });
+          waiting.push({ key, answer });
           return Effect.andThen(begin, Deferred.await(answer));
         }),
     });

@@ -16,18 +16,18 @@ export interface LimitedFire {
   readonly session: LimitedSession;
   /** The agent's name. */
   readonly agent: string;
-  /** Whose own providers and subscriptions the session may use. Null: it acts for no person. */
+  /** Whose own providers and subscriptions the session may use. Null if it acts for no person. */
   readonly personId: string | null;
 }
 
 /** Why a limit of spend lets a fire start nothing. */
 type LimitRefusal = Extract<FirePrompt, { readonly is: "skipped" | "limit_needs_provider" }>;
 
-/** @returns a function that says why a fire starts nothing. Null: it may start. */
+/** @returns a function that says why a fire starts nothing. Null if it may start. */
 export const fireLimits = Effect.gen(function* () {
   const directory = yield* Directory;
   const { required: isRequired } = yield* ModelPolicy;
-  const offered = yield* Runtimes;
+  const runtimes = yield* Runtimes;
   const accountModels = yield* AccountModels;
   const subscriptions = yield* OwnSubscriptions;
   const spend = yield* AccountSpend;
@@ -35,16 +35,16 @@ export const fireLimits = Effect.gen(function* () {
   /** By what is in memory. Unknown counts as counted. */
   const isUncounted = Effect.fnUntraced(function* ({ session, agent: name, personId }: LimitedFire) {
     const { accountId, projectId } = session;
-    const known = directory.known(projectId);
-    const agent = known && Result.getOrNull(agentNamed(known.manifest.agents, name, offered));
-    if (known === null || agent === null) return false;
+    const knownProject = directory.known(projectId);
+    const agent = knownProject && Result.getOrNull(agentNamed(knownProject.manifest.agents, name, runtimes));
+    if (knownProject === null || agent === null) return false;
     const reason = uncountedReason({
       agent,
       agentModel: null,
-      secretNames: known.deliveredNames,
+      secretNames: knownProject.deliveredNames,
       providers: yield* accountModels({ accountId, projectId, personId }),
       kept: yield* subscriptions.kept(accountId, personId),
-      bringsModel: known.bringsModel === true,
+      bringsModel: knownProject.bringsModel === true,
     });
     return reason !== null;
   });

@@ -30,7 +30,7 @@ import type { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Runtimes } from "../projects/runtimes.ts";
 import { logMissingSecrets } from "../projects/required-secrets.ts";
 import type { AccountProvider } from "../../domain/sandbox/account-provider.ts";
-import { personOf } from "../connectors/own-credentials.ts";
+import { credentialOwner } from "../connectors/own-credentials.ts";
 import { AccountSpend } from "../projects/account-spend.ts";
 import type { LimitedSession } from "../../domain/sandbox/spend.ts";
 import { AccountModels } from "../projects/account-models.ts";
@@ -86,9 +86,9 @@ export const fireWords = (
   trigger: TriggerDefinition,
   variables: JsonObject,
 ): Pick<FireRequest, "prompt" | "title"> => {
-  const rendered = renderPrompt(trigger.prompt, variables);
+  const prompt = renderPrompt(trigger.prompt, variables);
   return {
-    prompt: Result.isSuccess(rendered) ? { is: "rendered", text: rendered.success } : { is: "too_large" },
+    prompt: Result.isSuccess(prompt) ? { is: "rendered", text: prompt.success } : { is: "too_large" },
     title: fireTitle(trigger, variables),
   };
 };
@@ -123,11 +123,11 @@ const makePrompting = Effect.gen(function* () {
     lackedModel(request) === null &&
     (request.prompt.is === "skipped" || !spend.mayLimit(request.project.accountId));
   /** The prompt with the account's providers and limits, which are not in memory. */
-  const limited = Effect.fnUntraced(function* (request: FireRequest) {
+  const checkLimits = Effect.fnUntraced(function* (request: FireRequest) {
     const user = yield* Effect.provideContext(modelUser(request), services);
     const providers = yield* accountModels(user);
-    const lacked = lackedModel(request, providers);
-    if (lacked !== null) return { is: lacked } as const;
+    const modelLack = lackedModel(request, providers);
+    if (modelLack !== null) return { is: modelLack } as const;
     const { personId } = user;
     const refusal = yield* limits({
       session: limitedSession(request),
@@ -137,15 +137,15 @@ const makePrompting = Effect.gen(function* () {
     return refusal ?? request.prompt;
   });
   /** The request as it is admitted. */
-  const prompted = (request: FireRequest): Effect.Effect<FireRequest> =>
+  const renderRequest = (request: FireRequest): Effect.Effect<FireRequest> =>
     isPlain(request)
       ? Effect.succeed(request)
-      : limited(request).pipe(
+      : checkLimits(request).pipe(
           Effect.map((prompt): FireRequest => ({ ...request, prompt })),
           // Unknown counts as present: the daemon checks again, and reports it. A limit holds where calls of models pass.
           Effect.orElseSucceed(() => request),
         );
-  return { isPlain, prompted };
+  return { isPlain, prompted: renderRequest };
 });
 
 export const firingLayer = (
@@ -173,11 +173,12 @@ export const firingLayer = (
           now,
         };
       };
-      const logged = ({ project }: FireRequest, admission: Admission): Effect.Effect<void> => {
-        const known = directory.known(project.id);
+      const logAdmission = ({ project }: FireRequest, admission: Admission): Effect.Effect<void> => {
+        const knownProject = directory.known(project.id);
         if (admission.outcome === "admitted")
-          return logMissingSecrets(known, { session: admission.sessionId });
-        if (admission.outcome === "queued") return logMissingSecrets(known, { fire: admission.fireId });
+          return logMissingSecrets(knownProject, { session: admission.sessionId });
+        if (admission.outcome === "queued")
+          return logMissingSecrets(knownProject, { fire: admission.fireId });
         return Effect.void;
       };
       return Firing.of({
@@ -186,17 +187,17 @@ export const firingLayer = (
             Effect.flatMap((whole) =>
               admitter.admit(request.project.accountId, wish({ ...whole, by: request.by })),
             ),
-            Effect.tap((admission) => logged(request, admission)),
+            Effect.tap((admission) => logAdmission(request, admission)),
           ),
         offer: (request, answer) => {
-          const offered = (whole: FireRequest): void =>
+          const offer = (whole: FireRequest): void =>
             admitter.offer(request.project.accountId, wish({ ...whole, by: request.by }), (exit) => {
               answer(exit);
-              if (Exit.isSuccess(exit)) run(logged(request, exit.value));
+              if (Exit.isSuccess(exit)) run(logAdmission(request, exit.value));
             });
           // One fiber for each request would double its cost.
-          if (isPlain(request)) return offered(request);
-          run(Effect.map(prompted(request), offered));
+          if (isPlain(request)) return offer(request);
+          run(Effect.map(prompted(request), offer));
         },
       });
     }),
@@ -218,7 +219,7 @@ const modelUser = Effect.fnUntraced(function* ({ project, kind, userId, parentSe
   if (kind !== "manual") return { ...who, personId: null };
   if (parentSessionId === undefined) return { ...who, personId: userId };
   const parent = { id: parentSessionId, origin: "session", createdBy: userId } as const;
-  return { ...who, personId: yield* personOf(parent) };
+  return { ...who, personId: yield* credentialOwner(parent) };
 });
 
 const newSession = (

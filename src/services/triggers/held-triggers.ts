@@ -34,13 +34,13 @@ export class UnpackedTriggers {
     return this.#parts.weight;
   }
 
-  read(packed: string): Found {
-    const known = this.#parts.use(packed);
-    if (known !== undefined) return known.found;
-    const text = unpack(packed);
-    const found = new Map(placedOf(text).map(([, definition]) => [definition.slug, definition]));
-    this.#parts.set(packed, { found, chars: text.length });
-    return found;
+  read(packedText: string): Found {
+    const cachedPart = this.#parts.use(packedText);
+    if (cachedPart !== undefined) return cachedPart.found;
+    const text = unpack(packedText);
+    const bySlug = new Map(parsePlaced(text).map(([, definition]) => [definition.slug, definition]));
+    this.#parts.set(packedText, { found: bySlug, chars: text.length });
+    return bySlug;
   }
 }
 
@@ -51,37 +51,37 @@ export class HeldTriggers {
   readonly #unpacked: UnpackedTriggers;
 
   /** @param definitions in the manifest's order, each slug once */
-  constructor(definitions: readonly TriggerDefinition[], unpacked: UnpackedTriggers) {
+  constructor(definitions: readonly TriggerDefinition[], cache: UnpackedTriggers) {
     this.size = definitions.length;
-    this.#unpacked = unpacked;
+    this.#unpacked = cache;
     const parts = Array.from({ length: Math.ceil(this.size / PART_SIZE) }, (): Placed[] => []);
     for (const [place, definition] of definitions.entries())
-      parts[partOf(definition.slug, parts.length)]?.push([place, definition]);
-    this.#parts = parts.map((placed) => pack(JSON.stringify(placed)));
+      parts[partIndex(definition.slug, parts.length)]?.push([place, definition]);
+    this.#parts = parts.map((part) => pack(JSON.stringify(part)));
   }
 
   get(slug: string): TriggerDefinition | undefined {
-    const packed = this.#parts[partOf(slug, this.#parts.length)];
-    return packed === undefined ? undefined : this.#unpacked.read(packed).get(slug);
+    const part = this.#parts[partIndex(slug, this.#parts.length)];
+    return part === undefined ? undefined : this.#unpacked.read(part).get(slug);
   }
 
   /** All of them, in the manifest's order. Unpacked anew at each call: 1,000 definitions take 2 ms. */
   get all(): readonly TriggerDefinition[] {
     return this.#parts
-      .flatMap((packed) => placedOf(unpack(packed)))
+      .flatMap((part) => parsePlaced(unpack(part)))
       .toSorted(([one], [other]) => one - other)
       .map(([, definition]) => definition);
   }
 }
 
-const placedOf = (text: string): readonly Placed[] => JSON.parse(text) as readonly Placed[];
+const parsePlaced = (text: string): readonly Placed[] => JSON.parse(text) as readonly Placed[];
 
 /** One byte a character: a string of its own takes less memory than a buffer. */
 const pack = (text: string): string => deflateRawSync(text, { level: LEVEL }).toString("latin1");
-const unpack = (packed: string): string => inflateRawSync(Buffer.from(packed, "latin1")).toString();
+const unpack = (text: string): string => inflateRawSync(Buffer.from(text, "latin1")).toString();
 
 /** A slug is ASCII. FNV-1a spreads slugs that differ in few characters. */
-const partOf = (slug: string, parts: number): number => {
+const partIndex = (slug: string, parts: number): number => {
   let hash = 0x811c9dc5;
   for (let index = 0; index < slug.length; index += 1)
     hash = Math.imul(hash ^ slug.charCodeAt(index), 0x01000193);

@@ -49,11 +49,11 @@ const isConfirmed = (projectId: string, suspicion: Suspicion) => {
   }
 };
 
-/** The first reason that holds for the project. Null: the delivery fires. */
+/** The first reason that holds for the project. Null if the delivery fires. */
 export const confirmedSkip = Effect.fnUntraced(function* (
   projectId: string,
-  suspected: readonly Suspicion[],
+  suspects: readonly Suspicion[],
 ): Effect.fn.Return<EventSkip | null, StoreError, ProposedWork | Sessions> {
-  for (const suspicion of suspected) if (yield* isConfirmed(projectId, suspicion)) return suspicion.reason;
+  for (const suspicion of suspects) if (yield* isConfirmed(projectId, suspicion)) return suspicion.reason;
   return null;
 });

@@ -16,9 +16,9 @@ export class RoomWishes extends Context.Service<RoomWishes, Queue.Queue<void>>()
   "platform/services/RoomWishes",
 ) {
   static readonly layer = Layer.effectContext(
-    Effect.map(Queue.sliding<void>(1), (raised) =>
-      Context.make(RoomWishes, raised).pipe(
-        Context.add(RoomWish, () => void Queue.offerUnsafe(raised, undefined)),
+    Effect.map(Queue.sliding<void>(1), (queue) =>
+      Context.make(RoomWishes, queue).pipe(
+        Context.add(RoomWish, () => void Queue.offerUnsafe(queue, undefined)),
       ),
     ),
   );

@@ -19,13 +19,13 @@ export const packRequest = (
   then: (request: StoredRequest | null) => void,
 ): void => {
   if (body.byteLength < DEFLATED_FROM_BYTES) return then({ body, encoding: "identity", headers });
-  deflateRaw(body, { level: 1 }, (error, deflated) => {
-    const isSmaller = error === null && deflated.byteLength < body.byteLength;
-    const packed = isSmaller ? deflated : body;
+  deflateRaw(body, { level: 1 }, (error, compressed) => {
+    const isSmaller = error === null && compressed.byteLength < body.byteLength;
+    const content = isSmaller ? compressed : body;
     then(
-      packed.byteLength > STORED_LIMIT_BYTES
+      content.byteLength > STORED_LIMIT_BYTES
         ? null
-        : { body: packed, encoding: isSmaller ? "deflate" : "identity", headers },
+        : { body: content, encoding: isSmaller ? "deflate" : "identity", headers },
     );
   });
 };

@@ -16,7 +16,7 @@ export interface DrainedFire {
   readonly fire: Fire;
   readonly session: Omit<NewSession, "bootDeadlineAt">;
   readonly template: CronTemplate | null;
-  /** Who asked for the session. Null: a trigger did. */
+  /** Who asked for the session. Null if a trigger did. */
   readonly person: PersonNow | null;
 }
 /** The lowest role that may start a session. */
@@ -38,10 +38,10 @@ export const planDrain = (
   { lastFired, request }: { readonly lastFired: ReadonlyMap<string, number>; readonly request: DrainRequest },
 ) => {
   const { sessionIds, now, bootTimeoutMs } = request;
-  const moved = new Map(lastFired);
+  const lastFires = new Map(lastFired);
   const sessions: PlannedSession[] = [];
   const rows: PlannedFire[] = [];
-  const admitted: { readonly fireId: string; readonly sessionId: string }[] = [];
+  const admissions: { readonly fireId: string; readonly sessionId: string }[] = [];
   for (const [index, { fire, session, template, person }] of fires.entries()) {
     const id = fire.kind === "session" ? session.id : (sessionIds[index] ?? "");
     const trigger = triggerKey(fire);
@@ -55,17 +55,17 @@ export const planDrain = (
     }
     const prompt = template === null ? ({ is: "own" } as const) : ({ is: "cron", template } as const);
     const draft: NewSession = { ...session, id, bootDeadlineAt: now + bootTimeoutMs };
-    const prompted = promptedSession(draft, prompt, moved.get(trigger) ?? null);
-    const next = Result.isFailure(prompted) ? "failed" : "fired";
+    const promptResult = promptedSession(draft, prompt, lastFires.get(trigger) ?? null);
+    const next = Result.isFailure(promptResult) ? "failed" : "fired";
     requireWaits(fire.status, next);
-    if (Result.isFailure(prompted)) {
-      rows.push({ ...row, status: next, reason: prompted.failure, firedAt: null });
+    if (Result.isFailure(promptResult)) {
+      rows.push({ ...row, status: next, reason: promptResult.failure, firedAt: null });
     } else {
-      sessions.push({ session: prompted.success, fireId: fire.id, now });
+      sessions.push({ session: promptResult.success, fireId: fire.id, now });
       rows.push({ ...row, status: next, reason: null, sessionId: id, firedAt: now });
-      admitted.push({ fireId: fire.id, sessionId: id });
-      moved.set(trigger, Math.max(moved.get(trigger) ?? now, now));
+      admissions.push({ fireId: fire.id, sessionId: id });
+      lastFires.set(trigger, Math.max(lastFires.get(trigger) ?? now, now));
     }
   }
-  return { sessions, rows, admitted };
+  return { sessions, rows, admitted: admissions };
 };

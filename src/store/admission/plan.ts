@@ -64,7 +64,7 @@ export interface PlannedEntry {
   readonly template: CronTemplate | null;
   /** The waiting fire, written before this batch, whose place in the queue it takes; null: it is the last. */
   readonly replaces: string | null;
-  /** It takes the last place of a queue of this many. Null: places are left. */
+  /** It takes the last place of a queue of this many. Null if places are left. */
   readonly fills: number | null;
   readonly queuedAt: number;
   readonly expiresAt: number;
@@ -103,7 +103,7 @@ export const newIdentity = (fire: NewFire): string | null =>
   fire.replayOf === null ? fireIdentity(fire) : null;
 
 /** A fire's row before anything became of it. `retried`: the row it has already. */
-const rowOf = (fire: NewFire, { retried, replayOf }: FormerRows): PlannedFire => ({
+const toRow = (fire: NewFire, { retried, replayOf }: FormerRows): PlannedFire => ({
   id: retried?.id ?? fire.id,
   accountId: fire.accountId,
   answersDelivery: fire.kind !== "cron" && newIdentity(fire) !== null,
@@ -144,11 +144,11 @@ export const promptedSession = (
   if (prompt.is === "no_model" || prompt.is === "unknown_model" || prompt.is === "limit_needs_provider")
     return Result.fail(prompt.is);
   if (prompt.is === "own") return Result.succeed(session);
-  const rendered =
+  const rendering =
     prompt.is === "rendered"
       ? Result.succeed(prompt.text)
       : Result.mapError(renderCronPrompt(prompt.template, lastFiredAt), () => "prompt_too_large" as const);
-  return Result.flatMap(rendered, (initialPrompt) =>
+  return Result.flatMap(rendering, (initialPrompt) =>
     initialPrompt.trim() === ""
       ? Result.fail("prompt_empty" as const)
       : Result.succeed({ ...session, initialPrompt }),
@@ -161,7 +161,7 @@ const storable = (template: CronTemplate): CronTemplate => ({
   prompt: template.prompt.replaceAll("\0", ""),
 });
 
-const isOutlived = (known: Fire, now: number): boolean => now - known.receivedAt > DELIVERY_WINDOW_MS;
+const isOutlived = (fire: Fire, now: number): boolean => now - fire.receivedAt > DELIVERY_WINDOW_MS;
 
 class Planner {
   readonly #facts: AdmissionFacts;
@@ -215,17 +215,17 @@ class Planner {
     if (fire === null) return this.#slots > 0 ? this.#start(session, null, now) : this.#refusal();
     const former = this.#former(fire, now);
     if (former.is === "answer") return this.#duplicate(fire, former.fire);
-    const row = rowOf(fire, former.rows);
+    const row = toRow(fire, former.rows);
     if (fire.prompt.is === "skipped") return this.#skip(row, fire, fire.prompt.reason);
     const mayWait = kind !== "hand";
     const hasSlot = this.#slots > 0 && (!mayWait || this.#waiting === 0);
     if (!hasSlot && !mayWait) return this.#refusal();
     this.#keep(row, fire);
     const lastFiredAt = this.#lastFired.get(triggerKey(fire)) ?? null;
-    const prompted = promptedSession(session, fire.prompt, lastFiredAt);
-    if (Result.isFailure(prompted)) return this.#fail(row, prompted.failure);
+    const promptResult = promptedSession(session, fire.prompt, lastFiredAt);
+    if (Result.isFailure(promptResult)) return this.#fail(row, promptResult.failure);
     if (!hasSlot) return this.#wait(request, fire, row);
-    return this.#start(prompted.success, kind === "request" ? null : row, now);
+    return this.#start(promptResult.success, kind === "request" ? null : row, now);
   }
 
   /** What the fire came with takes the place of what an attempt before came with, also of this batch. */
@@ -248,22 +248,23 @@ class Planner {
 
   #former(fire: NewFire, now: number): Former {
     const identity = newIdentity(fire);
-    const known = identity === null ? undefined : this.#known.get(identity);
-    if (known === undefined) return { is: "none", rows: {} };
-    if (fire.kind === "cron") return { is: "answer", fire: known };
-    if (isRetried(known.status) && !isOutlived(known, now)) return { is: "none", rows: { retried: known } };
-    if (isOutlived(known, now) || this.#facts.lost.has(known.id)) {
-      this.#outlived.push(known.id);
-      return { is: "none", rows: isOutlived(known, now) ? {} : { replayOf: known.id } };
+    const former = identity === null ? undefined : this.#known.get(identity);
+    if (former === undefined) return { is: "none", rows: {} };
+    if (fire.kind === "cron") return { is: "answer", fire: former };
+    if (isRetried(former.status) && !isOutlived(former, now))
+      return { is: "none", rows: { retried: former } };
+    if (isOutlived(former, now) || this.#facts.lost.has(former.id)) {
+      this.#outlived.push(former.id);
+      return { is: "none", rows: isOutlived(former, now) ? {} : { replayOf: former.id } };
     }
-    return { is: "answer", fire: known };
+    return { is: "answer", fire: former };
   }
 
   /** A delivery that came again leaves a row that says so. Another node's fire of the same due instant is no event. */
   #duplicate(fire: NewFire, former: Fire): Admission {
     if (fire.kind === "cron") return { outcome: "accounted" };
     const row: PlannedFire = {
-      ...rowOf(fire, {}),
+      ...toRow(fire, {}),
       status: "duplicate",
       reason: "same_delivery",
       answersDelivery: false,
@@ -289,8 +290,8 @@ class Planner {
   #write(row: PlannedFire): void {
     const isInstant = row.kind === "cron" && row.replayOf === null;
     const identity = row.answersDelivery || isInstant ? fireIdentity(row) : null;
-    const known = identity === null ? undefined : this.#known.get(identity);
-    const former = this.#fires.get(row.id) ?? (known?.id === row.id ? known : undefined);
+    const formerFire = identity === null ? undefined : this.#known.get(identity);
+    const former = this.#fires.get(row.id) ?? (formerFire?.id === row.id ? formerFire : undefined);
     requireMove(former?.status ?? "new", row.status);
     this.#fires.set(row.id, row);
     const { accountId: _account, firedAt: _at, decidedAt: _decided, answersDelivery: _is, ...fire } = row;
@@ -312,25 +313,25 @@ class Planner {
 
   #wait({ session, now }: FireWish | RequestWish, fire: NewFire, row: PlannedFire): Admission {
     const trigger = triggerKey(fire);
-    const replaced = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
-    if (replaced === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
-    if (replaced === undefined) this.#waiting += 1;
-    else this.#replace(replaced);
+    const replacedFire = fire.kind === "cron" ? this.#waitingCron.get(trigger) : undefined;
+    if (replacedFire === undefined && this.#waiting >= fire.queueMax) return this.#queueFull(fire, row);
+    if (replacedFire === undefined) this.#waiting += 1;
+    else this.#replace(replacedFire);
     if (fire.kind === "cron") this.#waitingCron.set(trigger, row.id);
-    const queued: PlannedFire = { ...row, status: "queued", reason: "account_session_cap" };
-    this.#write(queued);
+    const queuedFire: PlannedFire = { ...row, status: "queued", reason: "account_session_cap" };
+    this.#write(queuedFire);
     const { prompt } = fire;
     const initialPrompt =
       prompt.is === "own" ? session.initialPrompt : prompt.is === "rendered" ? prompt.text : null;
     const place = fire.kind === "cron" ? trigger : row.id;
     const former = this.#queue.get(place);
     const expiresAt = now + fire.queueTtlMs;
-    const isLast = replaced === undefined && this.#waiting === fire.queueMax;
+    const isLast = replacedFire === undefined && this.#waiting === fire.queueMax;
     this.#queue.set(place, {
-      fire: queued,
+      fire: queuedFire,
       session: { ...session, initialPrompt },
       template: prompt.is === "cron" ? storable(prompt.template) : null,
-      replaces: former === undefined ? (replaced ?? null) : former.replaces,
+      replaces: former === undefined ? (replacedFire ?? null) : former.replaces,
       fills: isLast ? fire.queueMax : (former?.fills ?? null),
       queuedAt: now,
       expiresAt,
@@ -351,9 +352,9 @@ class Planner {
 
   /** The waiting fire gives its place to a later instant of its trigger. */
   #replace(id: string): void {
-    const planned = this.#fires.get(id);
-    if (planned === undefined) this.#overlapped.push(id);
-    else this.#write({ ...planned, status: "skipped", reason: "overlapped" });
+    const fire = this.#fires.get(id);
+    if (fire === undefined) this.#overlapped.push(id);
+    else this.#write({ ...fire, status: "skipped", reason: "overlapped" });
   }
 }
 

@@ -64,7 +64,7 @@ export const STRIPPED_MAX = 4096;
 const ERROR_KEPT = 500;
 
 /** An item without its content, and without a tool's input and output. */
-const stripped = <I extends ItemVersion>(item: I): I => ({
+const strip = <I extends ItemVersion>(item: I): I => ({
   ...item,
   content: [],
   tool: item.tool === null ? null : { ...item.tool, input: null, output: "", truncated: true, changes: [] },
@@ -89,7 +89,7 @@ const sentenceIn = ({ kind, role, status, parentId, content }: ItemVersion): str
     ? firstSentence(contentText(content))
     : null;
 
-const stateOf = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
+const conversationState = ({ turn, usage, held }: Conversation) => ({ turn, usage, held });
 
 export class ConversationDraft {
   readonly #before: Conversation;
@@ -150,7 +150,7 @@ export class ConversationDraft {
     const seq = this.#after.seq + 1;
     const place = former === undefined || moves ? seq : former.place;
     const whole: Item = { ...version, seq, place };
-    const item = itemBytes(whole) > ITEM_KEPT_MAX ? stripped(whole) : whole;
+    const item = itemBytes(whole) > ITEM_KEPT_MAX ? strip(whole) : whole;
     this.#hold(item);
     this.#written.add(item.id);
     this.#changes.push({ type: "item", seq, item });
@@ -177,8 +177,8 @@ export class ConversationDraft {
     this.#after = { ...this.#after, turn, turnRequest: request && shortRequest(request) };
   }
 
-  setHeld(held: boolean): void {
-    this.#after = { ...this.#after, held };
+  setHeld(isHeld: boolean): void {
+    this.#after = { ...this.#after, held: isHeld };
   }
 
   setSandbox(sandbox: Conversation["sandbox"]): void {
@@ -190,28 +190,28 @@ export class ConversationDraft {
    * (ports/sessions/conversations.ts N4). What the agent did not make stays behind the item behind which it stands.
    */
   arrange(sandboxId: string, from: number): void {
-    const ordered = inAgentOrder(this.#items.values(), sandboxId, from).map(({ id }) => id);
-    const followers = this.#followers(new Set(ordered));
+    const ids = inAgentOrder(this.#items.values(), sandboxId, from).map(({ id }) => id);
+    const followers = this.#followers(new Set(ids));
     let last = 0;
     const move = (id: string): void => {
       const item = this.#items.get(id);
       if (item !== undefined && item.place < last) this.put(item, true);
       last = this.#items.get(id)?.place ?? last;
     };
-    for (const made of ordered) {
-      move(made);
-      for (const follower of followers.get(made) ?? []) move(follower);
+    for (const id of ids) {
+      move(id);
+      for (const follower of followers.get(id) ?? []) move(follower);
     }
   }
 
   /** Notes of the service and waiting messages, by the item behind which they stand. */
-  #followers(ordered: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+  #followers(ids: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
     const followers = new Map<string, string[]>();
     let before: string[] | null = null;
     for (const { id, sandboxId } of [...this.#items.values()].toSorted(
       (one, other) => one.place - other.place,
     )) {
-      if (ordered.has(id)) followers.set(id, (before = []));
+      if (ids.has(id)) followers.set(id, (before = []));
       else if (sandboxId === null) before?.push(id);
     }
     return followers;
@@ -238,13 +238,13 @@ export class ConversationDraft {
   /** Removes the content of a known item. */
   strip(id: string): void {
     const item = this.#items.get(id);
-    if (item !== undefined) this.put(stripped(item));
+    if (item !== undefined) this.put(strip(item));
   }
 
   /** The write as it is stored and told. A change of turn, usage or `held` is its last version. */
   finish(): ChangedConversation & { readonly items: readonly Item[] } {
-    const state = stateOf(this.#after);
-    if (!isDeepStrictEqual(state, stateOf(this.#before))) {
+    const state = conversationState(this.#after);
+    if (!isDeepStrictEqual(state, conversationState(this.#before))) {
       const seq = this.#after.seq + 1;
       this.#after = { ...this.#after, seq, turnSeq: seq };
       this.#changes.push({ type: "state", seq, ...state });

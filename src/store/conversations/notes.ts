@@ -17,17 +17,17 @@ import type { Conversation, ConversationChange, Item, NotedReport } from "../por
 import type { FireKind } from "../ports/triggers/fires.ts";
 
 /** The id of an item that the runtime made: the same in every report of it. */
-const itemIdOf = (sessionId: string, nativeId: string): string => derivedUuid(sessionId, nativeId);
+const itemId = (sessionId: string, nativeId: string): string => derivedUuid(sessionId, nativeId);
 
 const isText = (id: string | null | undefined) => typeof id === "string";
 
 /** The rows that a report concerns, by their native ids and by ours. */
-export const concerned = (
+export const concernedItems = (
   sessionId: string,
   { items, turn }: NotedReport,
 ): { readonly nativeIds: readonly string[]; readonly ids: readonly string[] } => {
   const nativeIds = items.flatMap(({ native_id, turn_id, parent_id }) => [native_id, turn_id, parent_id]);
-  const ids = items.flatMap(({ native_id, message_id }) => [itemIdOf(sessionId, native_id), message_id]);
+  const ids = items.flatMap(({ native_id, message_id }) => [itemId(sessionId, native_id), message_id]);
   return {
     nativeIds: [...new Set([...nativeIds, turn?.waiting_for].filter(isText))],
     ids: [...new Set(ids.filter(isText))],
@@ -49,7 +49,7 @@ export const isNews = (before: Conversation, report: NotedReport): boolean =>
 
 /** Whether the service made the item: a message that was sent. */
 const isOurs = (sessionId: string, { id, nativeId }: Item): boolean =>
-  nativeId === null || id !== itemIdOf(sessionId, nativeId);
+  nativeId === null || id !== itemId(sessionId, nativeId);
 
 /** Whether a report may replace this version (ports/sessions/conversations.ts N2, N3). */
 const mayReplace = (row: Item, { rev }: NativeItem, sandboxId: string): boolean =>
@@ -84,12 +84,12 @@ const accept = (
   );
 };
 
-const authorOf = ({ role, parent_id: parentId }: NativeItem, agentName: string): Author =>
+const itemAuthor = ({ role, parent_id: parentId }: NativeItem, agentName: string): Author =>
   role === "user" && parentId === null
     ? INSIDE
     : { kind: "agent", userId: null, name: agentName, triggerSlug: null, fireId: null };
 
-const versionOf = (
+const itemVersion = (
   draft: ConversationDraft,
   item: NativeItem,
   { report, agentName }: Reported,
@@ -97,10 +97,10 @@ const versionOf = (
   const row = draft.ofNative(item.native_id);
   const isEnded = row !== undefined && isClosed(row.status);
   return {
-    id: row?.id ?? itemIdOf(draft.id, item.native_id),
+    id: row?.id ?? itemId(draft.id, item.native_id),
     kind: item.kind,
     role: item.role,
-    author: authorOf(item, agentName),
+    author: itemAuthor(item, agentName),
     status: isEnded ? row.status : item.status,
     turnId: draft.ofNative(item.turn_id)?.id ?? row?.turnId ?? null,
     parentId: draft.ofNative(item.parent_id)?.id ?? row?.parentId ?? null,
@@ -127,52 +127,51 @@ const versionOf = (
   };
 };
 
-const noteItem = (draft: ConversationDraft, item: NativeItem, reported: Reported): void => {
+const noteItem = (draft: ConversationDraft, item: NativeItem, report: Reported): void => {
   const row = draft.ofNative(item.native_id);
   if (row !== undefined) {
-    const isNewer = !isOurs(draft.id, row) && mayReplace(row, item, reported.report.sandboxId);
+    const isNewer = !isOurs(draft.id, row) && mayReplace(row, item, report.report.sandboxId);
     // Fields that a report does not have stay as they are.
-    if (isNewer) draft.put({ ...row, ...versionOf(draft, item, reported) });
+    if (isNewer) draft.put({ ...row, ...itemVersion(draft, item, report) });
     return;
   }
   const message = draft.get(item.message_id);
-  if (message?.nativeId === null) return accept(draft, { row: message, item }, reported.report);
+  if (message?.nativeId === null) return accept(draft, { row: message, item }, report.report);
   // An id of ours that equals the derived one is the sender's: the item cannot have it, too.
-  if (draft.get(itemIdOf(draft.id, item.native_id)) === undefined)
-    draft.put(versionOf(draft, item, reported));
+  if (draft.get(itemId(draft.id, item.native_id)) === undefined) draft.put(itemVersion(draft, item, report));
 };
 
 /** The orders of the items of a report that are not known as the runtime's yet. */
-const newOrders = (known: Pick<ConversationDraft, "ofNative">, { items }: NotedReport): readonly number[] =>
+const newOrders = (draft: Pick<ConversationDraft, "ofNative">, { items }: NotedReport): readonly number[] =>
   items.flatMap(({ native_id: id, order }) =>
-    order === undefined || known.ofNative(id) !== undefined ? [] : [order],
+    order === undefined || draft.ofNative(id) !== undefined ? [] : [order],
   );
 
 /**
- * From which order on a report moves items that were reported before (ports/sessions/conversations.ts N4). Null: it has nothing late.
+ * From which order on a report moves items that were reported before (ports/sessions/conversations.ts N4). Null if it has nothing late.
  *
- * @param known the rows that the report concerns
+ * @param draft the rows that the report concerns
  */
 export const lateFrom = (
   { sandbox }: Conversation,
   report: NotedReport,
-  known: Pick<ConversationDraft, "ofNative">,
+  draft: Pick<ConversationDraft, "ofNative">,
 ): number | null => {
   const last = sandbox?.id === report.sandboxId ? sandbox.order : null;
-  const first = Math.min(...newOrders(known, report));
+  const first = Math.min(...newOrders(draft, report));
   return last !== null && first < last ? first : null;
 };
 
 /** Writes a report that is news. The draft knows the rows that it concerns, and those behind which its late items come. */
-export const noteReport = (draft: ConversationDraft, before: Conversation, reported: Reported): void => {
-  const { items, turn, sandboxId, rev, now } = reported.report;
+export const noteReport = (draft: ConversationDraft, before: Conversation, report: Reported): void => {
+  const { items, turn, sandboxId, rev, now } = report.report;
   const former = before.sandbox?.id === sandboxId ? before.sandbox.order : null;
-  const orders = newOrders(draft, reported.report);
-  const late = lateFrom(before, reported.report, draft);
-  for (const item of items) noteItem(draft, item, reported);
+  const orders = newOrders(draft, report.report);
+  const late = lateFrom(before, report.report, draft);
+  for (const item of items) noteItem(draft, item, report);
   if (late !== null) draft.arrange(sandboxId, late);
-  const known = former === null ? orders : [former, ...orders];
-  draft.setSandbox({ id: sandboxId, rev, order: known.length === 0 ? null : Math.max(...known) });
+  const allOrders = former === null ? orders : [former, ...orders];
+  draft.setSandbox({ id: sandboxId, rev, order: allOrders.length === 0 ? null : Math.max(...allOrders) });
   if (turn === null) return;
   const since = turn.state === before.turn.state ? before.turn.since : now;
   draft.setTurn({ state: turn.state, since, waitingFor: draft.ofNative(turn.waiting_for)?.id ?? null });
@@ -184,19 +183,19 @@ export interface NewRequest {
   readonly reason: AgentRequest["kind"];
 }
 
-/** The request with which a report has the agent begin to ask a person. Null: it asks nothing new. */
+/** The request with which a report has the agent begin to ask a person. Null if it asks nothing new. */
 export const newRequest = (
-  known: readonly Item[],
+  items: readonly Item[],
   changes: readonly ConversationChange[],
 ): NewRequest | null => {
-  const before = new Set(known.map(({ id }) => id));
-  const asked = changes.flatMap((change) => {
+  const before = new Set(items.map(({ id }) => id));
+  const requests = changes.flatMap((change) => {
     if (change.type !== "item") return [];
     const { id, kind, status, request } = change.item;
     const isNew = kind === "request" && !isClosed(status) && !before.has(id);
     return isNew ? [{ id, reason: request?.kind ?? "question" }] : [];
   });
-  return asked[0] ?? null;
+  return requests[0] ?? null;
 };
 
 /** Closes the open items of an ended sandbox. Its turn ends unless a later sandbox has begun another. */
@@ -223,13 +222,13 @@ export interface Beginning {
   readonly userName: string;
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
-  /** Null: a person made the session. */
+  /** Null if a person made the session. */
   readonly fireKind: FireKind | null;
   readonly createdAt: number;
   readonly bootstrapAcceptedAt: number | null;
 }
 
-const beginnerOf = ({ createdBy, userName, triggerSlug, fireId, fireKind }: Beginning): Author =>
+const beginner = ({ createdBy, userName, triggerSlug, fireId, fireKind }: Beginning): Author =>
   triggerSlug === null
     ? { kind: "user", userId: createdBy, name: userName, triggerSlug: null, fireId: null }
     : {
@@ -263,7 +262,7 @@ export const putPrompt = (draft: ConversationDraft, beginning: Beginning): void 
     id,
     kind: "message",
     role: "user",
-    author: beginnerOf(beginning),
+    author: beginner(beginning),
     status: bootstrapAcceptedAt === null ? "queued" : "accepted",
     turnId: id,
     content: [{ type: "text", text: storableText(initialPrompt) }],

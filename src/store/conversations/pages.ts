@@ -23,9 +23,12 @@ export const pageOfItems = (
   items: readonly Item[],
   limit: number,
 ): Pick<ConversationPage, "items" | "nextCursor"> => {
-  const shown = items.slice(0, limit);
-  const last = shown.at(-1);
-  return { items: shown, nextCursor: items.length > limit && last !== undefined ? String(last.place) : null };
+  const pageItems = items.slice(0, limit);
+  const last = pageItems.at(-1);
+  return {
+    items: pageItems,
+    nextCursor: items.length > limit && last !== undefined ? String(last.place) : null,
+  };
 };
 
 /** @param items those with a version above `seq`, in order, at most `limit`. */

@@ -39,7 +39,7 @@ const storable = <A>(value: A): A => storableValue(value, DEPTH_MAX) as A;
 const within = (value: number, max: number): number => Math.max(0, Math.min(value, max));
 const whole = (value: number, max: number): number => Math.trunc(within(value, max));
 
-const nativeIdOf = (id: string): string => {
+const storableId = (id: string): string => {
   const text = storableText(id);
   return text.length <= NATIVE_ID_MAX ? text : createHash("sha256").update(text).digest("hex");
 };
@@ -55,7 +55,7 @@ export const cutBytes = (text: string, max: number): string => {
   return bytes.toString("utf8", 0, end);
 };
 
-const toolOf = (tool: NonNullable<NativeItem["tool"]>): NonNullable<NativeItem["tool"]> => {
+const storableTool = (tool: NonNullable<NativeItem["tool"]>): NonNullable<NativeItem["tool"]> => {
   const output = cutBytes(tool.output, OUTPUT_INLINE_MAX);
   return {
     ...tool,
@@ -66,48 +66,49 @@ const toolOf = (tool: NonNullable<NativeItem["tool"]>): NonNullable<NativeItem["
   };
 };
 
-const usageOf = (usage: Usage): Usage => ({
+const storableUsage = (usage: Usage): Usage => ({
   input_tokens: whole(usage.input_tokens, COUNT_MAX),
   output_tokens: whole(usage.output_tokens, COUNT_MAX),
   cached_tokens: whole(usage.cached_tokens, COUNT_MAX),
   cost_usd: within(usage.cost_usd, COUNT_MAX),
 });
 
-const contextOf = ({ tokens, size }: ContextUse): ContextUse => ({
+const storableContext = ({ tokens, size }: ContextUse): ContextUse => ({
   tokens: whole(tokens, COUNT_MAX),
   size: nullable(size, (value) => whole(value, COUNT_MAX)),
 });
 
-const itemOf = (reported: NativeItem): NativeItem => {
+const storableItem = (reported: NativeItem): NativeItem => {
   const item = storable(reported);
   return {
     ...item,
-    native_id: nativeIdOf(reported.native_id),
-    rev: revOf(reported.rev),
-    ...(reported.order !== undefined && { order: revOf(reported.order) }),
+    native_id: storableId(reported.native_id),
+    rev: wholeRev(reported.rev),
+    ...(reported.order !== undefined && { order: wholeRev(reported.order) }),
     message_id: item.message_id === null ? null : parseUuid(item.message_id),
-    turn_id: nullable(reported.turn_id, nativeIdOf),
-    parent_id: nullable(reported.parent_id, nativeIdOf),
-    tool: nullable(item.tool, toolOf),
+    turn_id: nullable(reported.turn_id, storableId),
+    parent_id: nullable(reported.parent_id, storableId),
+    tool: nullable(item.tool, storableTool),
     model: nullable(item.model, (model) => cutText(model, NAME_MAX)),
-    usage: nullable(reported.usage, usageOf),
-    ...(reported.context !== undefined && { context: contextOf(reported.context) }),
+    usage: nullable(reported.usage, storableUsage),
+    ...(reported.context !== undefined && { context: storableContext(reported.context) }),
     created_at: whole(reported.created_at, LAST_INSTANT),
     completed_at: nullable(reported.completed_at, (instant) => whole(instant, LAST_INSTANT)),
   };
 };
 
-const revOf = (rev: number): number => whole(rev, Number.MAX_SAFE_INTEGER);
+const wholeRev = (rev: number): number => whole(rev, Number.MAX_SAFE_INTEGER);
 
-const turnOf = ({ state, waiting_for: waitingFor }: TurnNow): TurnNow => ({
+const storableTurnNow = ({ state, waiting_for: waitingFor }: TurnNow): TurnNow => ({
   state,
-  waiting_for: nullable(waitingFor, nativeIdOf),
+  waiting_for: nullable(waitingFor, storableId),
 });
 
 /** The report with one version of each item, the newest, as the agent made the items, or else as they were reported. */
 export const storableReport = ({ items, turn, rev, ...report }: NotedReport): NotedReport => {
   const newest = new Map<string, NativeItem>();
-  for (const item of items.map(itemOf).toSorted((a, b) => a.rev - b.rev)) newest.set(item.native_id, item);
+  for (const item of items.map(storableItem).toSorted((a, b) => a.rev - b.rev))
+    newest.set(item.native_id, item);
   const inOrder = [...newest.values()].toSorted((a, b) => (a.order ?? a.rev) - (b.order ?? b.rev));
-  return { ...report, items: inOrder, turn: nullable(turn, turnOf), rev: revOf(rev) };
+  return { ...report, items: inOrder, turn: nullable(turn, storableTurnNow), rev: wholeRev(rev) };
 };

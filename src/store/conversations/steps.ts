@@ -34,7 +34,7 @@ interface Answered {
 const answeredBy = ({ commands }: ConversationStep): readonly Answered[] =>
   commands.flatMap((command) => (command.type === "answerRequest" ? [command] : []));
 
-/** The message that an answer brings. Null: none. */
+/** The message that an answer brings. */
 const begunBy = (event: ConversationEvent) => (event.type === "answer.given" ? (event.begins ?? null) : null);
 
 /** The ids of the items that a step concerns. */
@@ -117,8 +117,8 @@ const noteSending = (draft: ConversationDraft, { before, after, commands, now }:
       change(draft, command.messageId, { status: "sending", sentAt: now });
 };
 
-/** Who answers requests by this event. Null: no person. */
-const answererOf = (event: ConversationEvent) => {
+/** Who answers requests by this event. Null if no person did. */
+const answerer = (event: ConversationEvent) => {
   if (event.type === "answer.given") return event.by;
   return event.type === "message.posted" ? event.message.author : null;
 };
@@ -127,10 +127,10 @@ const answererOf = (event: ConversationEvent) => {
 export const noteStep = (draft: ConversationDraft, step: ConversationStep): void => {
   noteEvent(draft, step);
   noteSending(draft, step);
-  const by = answererOf(step.event);
+  const by = answerer(step.event);
   for (const { requestId, answer } of answeredBy(step)) {
-    const given: GivenAnswer = { by, at: step.now, answer };
-    change(draft, requestId, { answer: given });
+    const fullAnswer: GivenAnswer = { by, at: step.now, answer };
+    change(draft, requestId, { answer: fullAnswer });
   }
   draft.setHeld(step.after.context.held);
 };

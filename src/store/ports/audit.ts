@@ -17,7 +17,7 @@ import type { Page, PageRequest } from "./page.ts";
 
 export interface AuditActor {
   readonly kind: ActorKind;
-  /** The person's id, or the session's of an agent. Null: the kind says all. */
+  /** The person's id, or the session's of an agent. Null if the kind says all. */
   readonly id: string | null;
   readonly name: string | null;
   /** The token or the signed-in browser. */
@@ -27,7 +27,7 @@ export interface AuditActor {
 export interface NewAuditEvent {
   readonly id: string;
   readonly at: number;
-  /** Null: see A5. */
+  /** On null, see A5. */
   readonly accountId: string | null;
   readonly projectId: string | null;
   readonly actor: AuditActor;
@@ -62,11 +62,11 @@ export class Audit extends Context.Service<
     /**
      * Performs a change with its row (A1). The operations of other ports within `change` become part of one transaction.
      *
-     * @param eventOf the row of the change's result. Null: nothing changed, and there is no row.
+     * @param eventOf the row of the change's result. Null if nothing changed, and there is no row.
      */
     readonly recorded: <A, E, R>(
       change: Effect.Effect<A, E, R>,
-      eventOf: (made: A) => NewAuditEvent | null,
+      eventOf: (result: A) => NewAuditEvent | null,
     ) => Effect.Effect<A, E | StoreError, R>;
     /**
      * For a change that replaces values, within `recorded`: waits until no other recorded change of this target is under way, so that what is

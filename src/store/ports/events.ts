@@ -53,7 +53,7 @@ export class Events extends Context.Service<
     readonly isLater: (cursor: string, than: string) => boolean;
     /**
      * Completes when an event may have been appended: at a commit's signal. The reader's poll makes up for lost
-     * signals. Null: an event of any project.
+     * signals. Null means an event of any project.
      */
     readonly changed: (projectId: string | null) => Effect.Effect<void>;
     /**

@@ -4,11 +4,11 @@ import type { Stored } from "./journal.ts";
 
 export interface NodeRecord {
   readonly id: string;
-  /** Its API port as other nodes reach it. Null: it was never seen. */
+  /** Its API port as other nodes reach it. Null if it was never seen. */
   readonly url: string | null;
   /** Rises with each heartbeat. */
   readonly beats: number;
-  /** When the node was declared dead. Null: it is not dead. */
+  /** When the node was declared dead. Null if it is not dead. */
   readonly deadAt: number | null;
 }
 
@@ -28,8 +28,8 @@ export class Nodes extends Context.Service<
       readonly beats: number;
       readonly now: number;
     }) => Stored<boolean>;
-    /** The node that has a project's hosted repository. Null: not recorded. */
-    readonly ownerOf: (projectId: string) => Stored<string | null>;
+    /** The node that has a project's hosted repository. Null if not recorded. */
+    readonly ownerNode: (projectId: string) => Stored<string | null>;
     /** Assigns to the node those projects that have none: hosted repositories from before there were nodes. */
     readonly adopt: (nodeId: string, projectIds: readonly string[]) => Stored<void>;
   }

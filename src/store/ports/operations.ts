@@ -15,7 +15,7 @@ export interface DatabaseFacts {
 
 export interface Backlog {
   readonly waiting: number;
-  /** Null: nothing waits, or the store keeps no instants. */
+  /** Null if nothing waits, or the store keeps no instants. */
   readonly oldestAt: number | null;
 }
 
@@ -30,9 +30,9 @@ export interface Boots {
   readonly started: number;
   /** By the failure's code, most frequent first. */
   readonly failures: readonly { readonly code: string; readonly count: number }[];
-  /** From the sandbox's record to its place to boot. Null: none got one. */
+  /** From the sandbox's record to its place to boot. Null if none got one. */
   readonly waited: Spread | null;
-  /** From the place to a daemon that is ready. Null: none was. */
+  /** From the place to a daemon that is ready. Null if none was. */
   readonly booted: Spread | null;
 }
 

@@ -5,7 +5,7 @@ import type { Stored } from "./journal.ts";
 export class Pauses extends Context.Service<
   Pauses,
   {
-    /** Since when the installation is paused, in ms since the epoch. Null: it is not. */
+    /** Since when the installation is paused, in ms since the epoch. Null if it is not. */
     readonly since: Stored<number | null>;
     readonly begin: (now: number) => Stored<void>;
     /** @returns false if it was not paused */

@@ -26,7 +26,7 @@ export interface ActorKey {
 export interface Transition extends NewTransition {
   /** Rises with each transition of the actor, with gaps. */
   readonly number: number;
-  /** When the actor entered the state `from`, ms. Null: not known any more. */
+  /** When the actor entered the state `from`, ms. Null if not known any more. */
   readonly enteredAt: number | null;
 }
 
@@ -55,12 +55,12 @@ export class Transitions extends Context.Service<
   {
     /** Newest first. */
     readonly list: (actor: ActorKey, request: PageRequest) => Stored<Page<Transition>, BadCursor>;
-    /** The state that the newest transition led to, and when the actor entered it. Null: no row is left. */
+    /** The state that the newest transition led to, and when the actor entered it. Null if no row is left. */
     readonly newest: (
       actor: ActorKey,
     ) => Stored<{ readonly last: NewTransition; readonly since: number | null } | null>;
     /** The newest rows of all actors, not older than an instant. Oldest first. */
-    readonly recent: (wanted: {
+    readonly recent: (page: {
       readonly since: number;
       readonly limit: number;
     }) => Stored<readonly ActorTransition[]>;

@@ -12,7 +12,7 @@ import { transitionRow } from "../../machines/transition.ts";
 import type { PlacelessEvent } from "../event-rows.ts";
 import { Fenced, type CapReached, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
-import { json, stored } from "./connection/statement.ts";
+import { json, toStored } from "./connection/statement.ts";
 import { EventLog } from "./events/event-log.ts";
 import {
   noteCrash,
@@ -30,7 +30,7 @@ export interface StepWrites<Row> {
   readonly columns: Readonly<Record<string, unknown>>;
   /** Further assignments: `, column = …`. */
   readonly assignments?: Fragment;
-  /** An event of the actor's session. Null: the step causes none. The row needs `sessionId` and `projectId`. */
+  /** An event of the actor's session. Null if the step causes none. The row needs `sessionId` and `projectId`. */
   readonly event?: PlacelessEvent | null;
   /** Runs after the statement. `row` is the actor's row. */
   readonly finish: (row: Row) => Effect.Effect<void, SqlError | CapReached>;
@@ -103,14 +103,14 @@ export const makeActorMemory = Effect.fnUntraced(function* <
   });
 
   const memory: Memory<S, Event, Command> = {
-    load: (id) => load(id).pipe(stored(`${name}.load`)),
+    load: (id) => load(id).pipe(toStored(`${name}.load`)),
     save: (change) =>
       (table.isOneStatement(change) ? save(change) : sql.withTransaction(save(change))).pipe(
-        stored(`${name}.save`),
+        toStored(`${name}.save`),
       ),
-    complete: (id, ids) => removeCommands(sql, { kind, id }, ids).pipe(stored(`${name}.complete`)),
+    complete: (id, ids) => removeCommands(sql, { kind, id }, ids).pipe(toStored(`${name}.complete`)),
     crashed: (id, commandId, crash) =>
-      noteCrash(sql, { kind, id }, { ...crash, commandId }).pipe(stored(`${name}.crashed`)),
+      noteCrash(sql, { kind, id }, { ...crash, commandId }).pipe(toStored(`${name}.crashed`)),
   };
-  return { memory, unsettled: unsettledActors(sql, kind).pipe(stored(`${name}.unsettled`)) };
+  return { memory, unsettled: unsettledActors(sql, kind).pipe(toStored(`${name}.unsettled`)) };
 });

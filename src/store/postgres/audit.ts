@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { cutPage, readCursor, type Position } from "../cursor.ts";
 import { Audit, type AuditEvent, type AuditRequest, type NewAuditEvent } from "../ports/audit.ts";
 import { plannedAnew } from "./connection/prepared.ts";
-import { after, at, json, pageLimit, stored } from "./connection/statement.ts";
+import { after, at, json, pageLimit, toStored } from "./connection/statement.ts";
 
 /** How many rows one step of pruning removes at most. */
 const PRUNE_STEP = 1000;
@@ -25,7 +25,7 @@ const COLUMNS = `
   actor_name AS "actorName", token_id AS "tokenId", action, target, outcome, address, user_agent AS "userAgent",
   request_id AS "requestId", changes`;
 
-const eventOf = ({ actorKind, actorId, actorName, tokenId, ...row }: Row): AuditEvent => ({
+const toEvent = ({ actorKind, actorId, actorName, tokenId, ...row }: Row): AuditEvent => ({
   ...row,
   actor: { kind: actorKind, id: actorId, name: actorName, tokenId },
 });
@@ -65,31 +65,31 @@ export const pageRows = (sql: SqlClient.SqlClient, request: AuditRequest, positi
 const makeList = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (request: AuditRequest) {
     const rows = yield* pageRows(sql, request, yield* readCursor(request.cursor)).pipe(plannedAnew);
-    return cutPage(rows.map(eventOf), request.limit, ({ at: instant, id }) => ({ at: instant, id }));
-  }, stored("audit.list"));
+    return cutPage(rows.map(toEvent), request.limit, ({ at: instant, id }) => ({ at: instant, id }));
+  }, toStored("audit.list"));
 
 export const layer = Layer.effect(
   Audit,
   Effect.map(SqlClient.SqlClient, (sql) => ({
     recorded: (change, rowOf) =>
-      Effect.tap(change, (made) => {
-        const event = rowOf(made);
+      Effect.tap(change, (result) => {
+        const event = rowOf(result);
         return event === null ? Effect.void : Effect.asVoid(insertAudit(sql, event));
-      }).pipe(sql.withTransaction, stored("audit.recorded")),
+      }).pipe(sql.withTransaction, toStored("audit.recorded")),
     alone: (target) =>
       sql`SELECT pg_advisory_xact_lock(hashtextextended(${target}, ${TARGET_LOCKS}))`.pipe(
         Effect.asVoid,
-        stored("audit.alone"),
+        toStored("audit.alone"),
       ),
-    append: (event) => Effect.asVoid(insertAudit(sql, event)).pipe(stored("audit.append")),
+    append: (event) => Effect.asVoid(insertAudit(sql, event)).pipe(toStored("audit.append")),
     list: makeList(sql),
     prune: (before) =>
       sql<{ readonly id: string }>`
         DELETE FROM audit_events WHERE id IN (
           SELECT id FROM audit_events WHERE at < ${at(before)} LIMIT ${sql.literal(String(PRUNE_STEP))}
         ) RETURNING id`.pipe(
-        Effect.map((gone) => gone.length),
-        stored("audit.prune"),
+        Effect.map((rows) => rows.length),
+        toStored("audit.prune"),
       ),
   })),
 );

@@ -114,10 +114,10 @@ export const examineSchema = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const [about] = yield* sql<{ readonly migrated: boolean }>`
     SELECT to_regclass('schema_migrations') IS NOT NULL AS migrated`;
-  const applied = about?.migrated
+  const migrations = about?.migrated
     ? yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name COLLATE "C"`
     : [];
-  return yield* remaining(yield* loadMigrations, applied).pipe(
+  return yield* remaining(yield* loadMigrations, migrations).pipe(
     Effect.map((missing): SchemaState => ({ pending: missing.length, refusal: null })),
     Effect.catch(({ message }) => Effect.succeed<SchemaState>({ pending: 0, refusal: message })),
   );
@@ -126,7 +126,7 @@ export const examineSchema = Effect.gen(function* () {
 export const examineDatabase = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   // First, because behind a pooler that shares sessions even a prepared statement can fail.
-  const pooled = yield* isPooled;
+  const isThroughPooler = yield* isPooled;
   const [about] = yield* sql<{
     readonly version: string;
     readonly encoding: string;
@@ -142,8 +142,8 @@ export const examineDatabase = Effect.gen(function* () {
     encoding: about?.encoding ?? "",
     isReadOnly: about?.isReadOnly ?? false,
     mayCreate: about?.mayCreate ?? false,
-    isPooled: pooled,
-    ...(pooled ? { pending: 0, refusal: null } : yield* examineSchema),
+    isPooled: isThroughPooler,
+    ...(isThroughPooler ? { pending: 0, refusal: null } : yield* examineSchema),
   };
   const { pending, refusal } = facts;
   return { major, pending, refusal, faults: faultsIn(facts) } satisfies DatabaseState;

@@ -41,12 +41,12 @@ import * as Uploads from "./sessions/uploads.ts";
 import * as WarmSandboxes from "./sessions/warm-sandboxes.ts";
 import * as WebhookRefusals from "./triggers/webhook-refusals.ts";
 import { DatabasePulse } from "./connection/pulse.ts";
-import { stored } from "./connection/statement.ts";
+import { toStored } from "./connection/statement.ts";
 
 const healthLayer = Layer.effect(
   StoreHealth,
   Effect.map(Effect.all([SqlClient.SqlClient, DatabasePulse]), ([sql, pulse]) => ({
-    ping: sql`SELECT 1`.pipe(Effect.asVoid, stored("health.ping")),
+    ping: sql`SELECT 1`.pipe(Effect.asVoid, toStored("health.ping")),
     state: Effect.sync(() => ({ writes: pulse.writes, notifies: pulse.notifies })),
   })),
 );

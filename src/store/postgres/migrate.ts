@@ -76,34 +76,34 @@ const LAST_FORMER_COMMIT = "29d71ab72e59";
  * @returns null for a record of fewer than the 53
  */
 export const sinceBaseline = (
-  known: readonly Migration[],
-  recorded: readonly Applied[],
+  migrations: readonly Migration[],
+  records: readonly Applied[],
 ): readonly Applied[] | null => {
-  if (recorded[0]?.name !== FORMER.first) return recorded;
-  const lines = recorded.slice(0, FORMER.count).map(({ name, checksum }) => `${name} ${checksum}\n`);
+  if (records[0]?.name !== FORMER.first) return records;
+  const lines = records.slice(0, FORMER.count).map(({ name, checksum }) => `${name} ${checksum}\n`);
   return sha256(lines.join("")) === FORMER.digest
-    ? [...known.slice(0, 1), ...recorded.slice(FORMER.count)]
+    ? [...migrations.slice(0, 1), ...records.slice(FORMER.count)]
     : null;
 };
 
 /** Why a record of fewer than the 53 is refused. @param remedy what to do at the commit that still has them */
-export const tooOld = (recorded: readonly Applied[], remedy: string): string =>
-  `its last migration, ${recorded.at(-1)?.name ?? "none"}, is older than any that this version of the service ` +
+export const tooOld = (records: readonly Applied[], remedy: string): string =>
+  `its last migration, ${records.at(-1)?.name ?? "none"}, is older than any that this version of the service ` +
   `upgrades from. Check out commit ${LAST_FORMER_COMMIT} of the service, ${remedy}`;
 
 /** The migrations still to run, or the reason why none may run. */
 export const remaining = (
-  known: readonly Migration[],
-  recorded: readonly Applied[],
+  migrations: readonly Migration[],
+  records: readonly Applied[],
 ): Effect.Effect<readonly Migration[], MigrationRefused> =>
   Effect.gen(function* () {
-    const applied = sinceBaseline(known, recorded);
-    if (applied === null) {
+    const history = sinceBaseline(migrations, records);
+    if (history === null) {
       return yield* new MigrationRefused({
-        message: `The database cannot be used: ${tooOld(recorded, "start it once, stop it, then start this version.")}`,
+        message: `The database cannot be used: ${tooOld(records, "start it once, stop it, then start this version.")}`,
       });
     }
-    const unknown = applied.find(({ name }) => !known.some((migration) => migration.name === name));
+    const unknown = history.find(({ name }) => !migrations.some((migration) => migration.name === name));
     if (unknown !== undefined) {
       return yield* new MigrationRefused({
         message:
@@ -111,20 +111,22 @@ export const remaining = (
           "a newer version has used the database. Start that version, or restore an older backup.",
       });
     }
-    const done = new Map(applied.map(({ name, checksum }) => [name, checksum]));
-    const edited = known.find(({ name, checksum }) => done.has(name) && done.get(name) !== checksum);
-    if (edited !== undefined) {
+    const checksums = new Map(history.map(({ name, checksum }) => [name, checksum]));
+    const editedMigration = migrations.find(
+      ({ name, checksum }) => checksums.has(name) && checksums.get(name) !== checksum,
+    );
+    if (editedMigration !== undefined) {
       return yield* new MigrationRefused({
-        message: `Migration ${edited.name} was changed after it ran on this database. Restore the file as it was.`,
+        message: `Migration ${editedMigration.name} was changed after it ran on this database. Restore the file as it was.`,
       });
     }
-    const [first] = known;
-    if (first !== undefined && applied.length > 0 && !done.has(first.name)) {
+    const [first] = migrations;
+    if (first !== undefined && history.length > 0 && !checksums.has(first.name)) {
       return yield* new MigrationRefused({
         message: `The database has a later migration but not ${first.name}, so its history does not fit this program.`,
       });
     }
-    return known.filter(({ name }) => !done.has(name));
+    return migrations.filter(({ name }) => !checksums.has(name));
   });
 
 /**
@@ -132,7 +134,7 @@ export const remaining = (
  *
  * @returns the names of the migrations that ran now.
  */
-export const runMigrations = Effect.fn("store.migrate")(function* (known: readonly Migration[]) {
+export const runMigrations = Effect.fn("store.migrate")(function* (migrations: readonly Migration[]) {
   const sql = yield* SqlClient.SqlClient;
   return yield* sql.withTransaction(
     Effect.gen(function* () {
@@ -144,15 +146,15 @@ export const runMigrations = Effect.fn("store.migrate")(function* (known: readon
           checksum text NOT NULL,
           applied_at timestamptz NOT NULL DEFAULT now()
         )`;
-      const recorded =
+      const records =
         yield* sql<Applied>`SELECT name, checksum FROM schema_migrations ORDER BY name COLLATE "C"`;
-      const missing = yield* remaining(known, recorded);
+      const missing = yield* remaining(migrations, records);
       const note = ({ name, checksum }: Migration) =>
         sql`INSERT INTO schema_migrations (name, checksum) VALUES (${name}, ${checksum})`;
-      if (recorded[0]?.name === FORMER.first) {
+      if (records[0]?.name === FORMER.first) {
         // Not refused, so all 53 ran.
         yield* sql`DELETE FROM schema_migrations`;
-        for (const baseline of known.slice(0, 1)) yield* note(baseline);
+        for (const baseline of migrations.slice(0, 1)) yield* note(baseline);
       }
       for (const migration of missing) {
         yield* sql.unsafe(asOneStatement(migration.sql));

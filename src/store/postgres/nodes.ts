@@ -7,7 +7,7 @@ import { Nodes, type NodeRecord } from "../ports/nodes.ts";
 import { Notifications } from "./connection/notifications.ts";
 import { DatabasePulse } from "./connection/pulse.ts";
 import { LISTEN_AGAIN_MS } from "./connection/signals.ts";
-import { at, stored } from "./connection/statement.ts";
+import { at, toStored } from "./connection/statement.ts";
 
 type Row = Omit<NodeRecord, "beats"> & { readonly beats: string };
 
@@ -47,7 +47,7 @@ const makeBeat = Effect.gen(function* () {
       Effect.tap(() => Effect.sync(() => pulse.beat())),
       Effect.tapError(() => Effect.sync(() => pulse.missed())),
       Effect.asVoid,
-      stored("nodes.beat"),
+      toStored("nodes.beat"),
     );
 });
 
@@ -57,27 +57,27 @@ export const layer = Layer.effect(
     beat,
     all: sql<Row>`SELECT id, url, beats, dead_at AS "deadAt" FROM nodes ORDER BY id`.pipe(
       Effect.map((rows) => rows.map((row) => ({ ...row, beats: Number(row.beats) }))),
-      stored("nodes.all"),
+      toStored("nodes.all"),
     ),
     bury: ({ id, beats, now }) =>
       sql`
         UPDATE nodes SET dead_at = ${at(now)}
         WHERE id = ${id} AND beats = ${beats} AND dead_at IS NULL RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0),
-        stored("nodes.bury"),
+        toStored("nodes.bury"),
       ),
-    ownerOf: (projectId) =>
+    ownerNode: (projectId) =>
       sql<{ readonly nodeId: string | null }>`
         SELECT node_id AS "nodeId" FROM projects WHERE id = ${projectId}`.pipe(
         Effect.map(([row]) => row?.nodeId ?? null),
-        stored("nodes.ownerOf"),
+        toStored("nodes.ownerOf"),
       ),
     adopt: (nodeId, projectIds) =>
       sql`
         UPDATE projects SET node_id = ${nodeId}
         WHERE id = ANY(${[...projectIds]}::uuid[]) AND node_id IS NULL`.pipe(
         Effect.asVoid,
-        stored("nodes.adopt"),
+        toStored("nodes.adopt"),
       ),
   })),
 );

@@ -11,13 +11,13 @@ import {
   type Spread,
   type Watch,
 } from "../ports/operations.ts";
-import { at, stored } from "./connection/statement.ts";
+import { at, toStored } from "./connection/statement.ts";
 
 const EMPTY: Backlog = { waiting: 0, oldestAt: null };
 
 type SpreadRow = { readonly count: number; readonly p50Ms: number | null; readonly p95Ms: number | null };
 
-const spreadOf = ({ count, p50Ms, p95Ms }: SpreadRow): Spread | null =>
+const toSpread = ({ count, p50Ms, p95Ms }: SpreadRow): Spread | null =>
   p50Ms === null || p95Ms === null ? null : { count, p50Ms, p95Ms };
 
 interface BootsRow {
@@ -57,7 +57,7 @@ type WatchRow = Omit<Watch, "sessions"> & Readonly<Record<"provisioning" | "runn
 const LEFT = "command ->> 'type' <> 'watchSandbox'";
 
 /** Indexes of live rows bound each part, but for the outbox, whose rows are all work that is left. */
-const watched = (sql: SqlClient.SqlClient) => sql<WatchRow>`
+const watchRows = (sql: SqlClient.SqlClient) => sql<WatchRow>`
   SELECT
     (SELECT count(*)::integer FROM project_sessions WHERE status = 'provisioning') AS provisioning,
     (SELECT count(*)::integer FROM project_sessions WHERE status = 'running') AS running,
@@ -84,7 +84,7 @@ export const layer = Layer.effect(
           ? Effect.die(new Error("a select without a table returned no row"))
           : Effect.succeed(row),
       ),
-      stored("operations.database"),
+      toStored("operations.database"),
     ),
     backlogs: Effect.gen(function* () {
       const [fires] = yield* sql<Backlog>`
@@ -93,35 +93,35 @@ export const layer = Layer.effect(
         SELECT count(*)::integer AS waiting, min(created_at) AS "oldestAt" FROM outbox
         WHERE ${sql.literal(LEFT)}`;
       return { fires: fires ?? EMPTY, commands: commands ?? EMPTY };
-    }).pipe(stored("operations.backlogs")),
-    watch: watched(sql).pipe(
+    }).pipe(toStored("operations.backlogs")),
+    watch: watchRows(sql).pipe(
       Effect.map(([row]): Watch => {
         if (row === undefined) throw new Error("a select without a table returned no row");
         const { provisioning, running, ...oldest } = row;
         return { sessions: new Map(Object.entries({ provisioning, running }) as LiveCount[]), ...oldest };
       }),
-      stored("operations.watch"),
+      toStored("operations.watch"),
     ),
     boots: (since) =>
       bootsSince(sql, since).pipe(
         Effect.map(([row]): Boots => ({
           started: row?.started ?? 0,
           failures: row?.failures ?? [],
-          waited: row === undefined ? null : spreadOf(row.waited),
-          booted: row === undefined ? null : spreadOf(row.booted),
+          waited: row === undefined ? null : toSpread(row.waited),
+          booted: row === undefined ? null : toSpread(row.booted),
         })),
-        stored("operations.boots"),
+        toStored("operations.boots"),
       ),
     sandboxesByNode: sql<{ readonly nodeId: string; readonly count: number }>`
       SELECT node_id AS "nodeId", count(*)::integer AS count FROM session_sandboxes
       WHERE status IN ('provisioning', 'active') GROUP BY node_id`.pipe(
       Effect.map((rows) => new Map(rows.map(({ nodeId, count }) => [nodeId, count]))),
-      stored("operations.sandboxesByNode"),
+      toStored("operations.sandboxesByNode"),
     ),
     operatorAccount: sql<{ readonly id: string }>`
       SELECT id FROM accounts ORDER BY created_at, id LIMIT 1`.pipe(
       Effect.map(([row]) => row?.id ?? null),
-      stored("operations.operatorAccount"),
+      toStored("operations.operatorAccount"),
     ),
   })),
 );

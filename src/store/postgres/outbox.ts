@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import type { Crash, PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
-import { bounded } from "../../machines/transition.ts";
+import { boundDetail } from "../../machines/transition.ts";
 import { at, json } from "./connection/statement.ts";
 
 interface Actor {
@@ -72,7 +72,7 @@ export const outboxParts = (
     given,
   }: {
     readonly commands: readonly unknown[];
-    /** The command that the step completes. Null: none. */
+    /** The command that the step completes. */
     readonly completes: string | null;
     readonly now: number;
     readonly given: "saved" | "opened";
@@ -80,15 +80,15 @@ export const outboxParts = (
 ) => {
   const { kind, id } = actor;
   const none = sql.literal("");
-  const done =
+  const completion =
     completes === null || !BIGINT.test(completes)
       ? none
       : sql`, done AS (
           DELETE FROM outbox WHERE actor_kind = ${kind} AND actor_id = ${id}::uuid AND id = ${completes}::bigint
             AND EXISTS (SELECT FROM ${sql.literal(given)})
         )`;
-  if (commands.length === 0) return { parts: done, ids: sql`'[]'::jsonb` };
-  const added = sql`, added AS (
+  if (commands.length === 0) return { parts: completion, ids: sql`'[]'::jsonb` };
+  const addition = sql`, added AS (
     INSERT INTO outbox (actor_kind, actor_id, command, created_at)
     SELECT ${kind}::text, ${id}::uuid, entry.command, ${at(now)}::timestamptz
     FROM ${sql.literal(given)}, jsonb_array_elements(${json(commands)}::jsonb) WITH ORDINALITY AS entry(command, place)
@@ -96,7 +96,10 @@ export const outboxParts = (
     RETURNING id
   )`;
   // Identity values rise in order of insertion.
-  return { parts: sql`${done}${added}`, ids: sql`(SELECT jsonb_agg(id::text ORDER BY id) FROM added)` };
+  return {
+    parts: sql`${completion}${addition}`,
+    ids: sql`(SELECT jsonb_agg(id::text ORDER BY id) FROM added)`,
+  };
 };
 
 /** A column with an actor's pending commands, oldest first, for the statement that reads their snapshot. */
@@ -113,12 +116,12 @@ const BIGINT = /^\d{1,18}$/;
 
 /** Idempotent: a command that is done already has no row. */
 export const removeCommands = (sql: SqlClient, actor: Actor, ids: readonly string[]) => {
-  const known = ids.filter((id) => BIGINT.test(id));
-  return known.length === 0
+  const ownIds = ids.filter((id) => BIGINT.test(id));
+  return ownIds.length === 0
     ? Effect.void
     : Effect.asVoid(
         sql`DELETE FROM outbox
-          WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id} AND id = ANY(${known}::bigint[])`,
+          WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id} AND id = ANY(${ownIds}::bigint[])`,
       );
 };
 
@@ -130,7 +133,7 @@ export const noteCrash = (
 ) =>
   BIGINT.test(commandId)
     ? Effect.asVoid(
-        sql`UPDATE outbox SET attempts = attempts + 1, last_error = ${bounded(reason)}, failed_at = ${at(now)}
+        sql`UPDATE outbox SET attempts = attempts + 1, last_error = ${boundDetail(reason)}, failed_at = ${at(now)}
           WHERE actor_kind = ${actor.kind} AND actor_id = ${actor.id} AND id = ${commandId}::bigint`,
       )
     : Effect.void;

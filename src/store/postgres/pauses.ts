@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Pauses } from "../ports/pauses.ts";
-import { stored } from "./connection/statement.ts";
+import { toStored } from "./connection/statement.ts";
 
 const KEY = "paused_since";
 
@@ -12,16 +12,16 @@ export const layer = Layer.effect(
   Effect.map(SqlClient.SqlClient, (sql) => ({
     since: sql<{ readonly value: string }>`SELECT value FROM settings WHERE key = ${KEY}`.pipe(
       Effect.map(([row]) => (row === undefined ? null : Number(row.value))),
-      stored("pauses.since"),
+      toStored("pauses.since"),
     ),
     begin: (now) =>
       sql`INSERT INTO settings (key, value) VALUES (${KEY}, ${String(now)}) ON CONFLICT DO NOTHING`.pipe(
         Effect.asVoid,
-        stored("pauses.begin"),
+        toStored("pauses.begin"),
       ),
     end: sql`DELETE FROM settings WHERE key = ${KEY} RETURNING key`.pipe(
       Effect.map((rows) => rows.length > 0),
-      stored("pauses.end"),
+      toStored("pauses.end"),
     ),
   })),
 );

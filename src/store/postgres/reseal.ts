@@ -16,7 +16,7 @@ import {
 import type { GrantKind } from "../../domain/connector/connector.ts";
 import { flowPlace, grantPlace } from "../../domain/connector/connector-grant.ts";
 import { heldBy } from "./connectors/connectors.ts";
-import { stored } from "./connection/statement.ts";
+import { toStored } from "./connection/statement.ts";
 import { FORMER_KEYS, KEY_CHECK } from "./projects/secrets.ts";
 
 /** The columns with sealed values of the core. */
@@ -54,7 +54,7 @@ export interface Resealing<E> {
   /** Nodes that were seen later than this are alive; ms since the epoch. */
   readonly aliveSince: number;
   /** Decides on the current state, before anything is changed. @returns the key records to store */
-  readonly decide: (found: Found) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
+  readonly decide: (keys: Found) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
   readonly reseal: (row: SealedRow) => Effect.Effect<Uint8Array, E>;
   /** Performed before the commit. */
   readonly written: () => void;
@@ -69,10 +69,10 @@ const look = Effect.fnUntraced(function* (aliveSince: number) {
   const [sandboxes] = yield* sql<Pick<Found, "oldestLive" | "newest">>`
     SELECT min(id::text) FILTER (WHERE status IN ('provisioning', 'active')) AS "oldestLive", max(id::text) AS newest
     FROM session_sandboxes`;
-  const valueOf = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
+  const readValue = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
   return {
-    check: valueOf(KEY_CHECK),
-    former: valueOf(FORMER_KEYS),
+    check: readValue(KEY_CHECK),
+    former: readValue(FORMER_KEYS),
     nodes: nodes.map(({ id }) => id),
     oldestLive: sandboxes?.oldestLive ?? null,
     newest: sandboxes?.newest ?? null,
@@ -107,7 +107,7 @@ const secrets = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) 
       ORDER BY project_id, name LIMIT ${PORTION} FOR UPDATE`;
     for (const row of rows) {
       const envelope = Buffer.from(yield* reseal(row));
-      const previous = previousOf(row);
+      const previous = previousSecret(row);
       const previousEnvelope = previous === null ? null : Buffer.from(yield* reseal(previous));
       yield* sql`
         UPDATE project_secrets SET envelope = ${envelope}, previous_envelope = ${previousEnvelope}
@@ -119,7 +119,12 @@ const secrets = Effect.fnUntraced(function* <E>(reseal: Resealing<E>["reseal"]) 
   }
 });
 
-const previousOf = ({ projectId, name, previousVersion, previousEnvelope }: SecretRow): SealedRow | null =>
+const previousSecret = ({
+  projectId,
+  name,
+  previousVersion,
+  previousEnvelope,
+}: SecretRow): SealedRow | null =>
   previousVersion === null || previousEnvelope === null
     ? null
     : { projectId, name, version: previousVersion, envelope: previousEnvelope };
@@ -215,17 +220,17 @@ export const resealAll = Effect.fn("store.resealAll")(function* <E, Counts exten
 ) {
   const sql = yield* SqlClient.SqlClient;
   const all = Effect.gen(function* () {
-    const kept = yield* work.decide(yield* look(work.aliveSince));
-    const counted = {
+    const masterKey = yield* work.decide(yield* look(work.aliveSince));
+    const counts = {
       secrets: yield* secrets(work.reseal),
       credentials: yield* credentials(work.reseal),
       connectorCredentials: yield* connectorCredentials(work.reseal),
       connectorGrants: yield* connectorGrants(work.reseal),
       ...(yield* features(work.reseal)),
     };
-    yield* keep(kept);
+    yield* keep(masterKey);
     work.written();
-    return counted;
+    return counts;
   });
-  return yield* sql.withTransaction(all).pipe(stored("reseal.all"));
+  return yield* sql.withTransaction(all).pipe(toStored("reseal.all"));
 });

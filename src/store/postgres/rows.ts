@@ -69,18 +69,18 @@ const connect = (url: string): Effect.Effect<Query, RowsFailed, Scope.Scope> =>
   );
 
 /** Names come from the catalogue. They are quoted all the same. */
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-const tablesExcept = async (query: Query, omitted: readonly string[]): Promise<readonly string[]> => {
+const tablesExcept = async (query: Query, names: readonly string[]): Promise<readonly string[]> => {
   const rows = await query<{ readonly name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> ALL ($1) ORDER BY 1",
-    [omitted],
+    [names],
   );
   return rows.map(({ name }) => name);
 };
 
-async function* rowsOf(query: Query, table: string): AsyncGenerator<readonly string[]> {
-  await query(`DECLARE portions NO SCROLL CURSOR FOR SELECT t::text AS row FROM ${quoted(table)} AS t`);
+async function* readRows(query: Query, table: string): AsyncGenerator<readonly string[]> {
+  await query(`DECLARE portions NO SCROLL CURSOR FOR SELECT t::text AS row FROM ${quoteName(table)} AS t`);
   // A log's row is a megabyte, other rows are a line: the size of the earlier rows decides how many are read.
   let [count, bytes, wanted] = [0, 0, 1];
   try {
@@ -118,7 +118,7 @@ export const openSnapshot = Effect.fnUntraced(function* (url: string) {
       tables: await tablesExcept(query, LEFT_OUT),
       projects,
       keyCheck: check[0]?.value ?? null,
-      rows: (table) => rowsOf(query, table),
+      rows: (table) => readRows(query, table),
     };
   });
 });
@@ -129,13 +129,13 @@ interface Column {
   readonly isIdentity: boolean;
 }
 
-const columnsOf = (query: Query, table: string): Promise<readonly Column[]> => {
+const readColumns = (query: Query, table: string): Promise<readonly Column[]> => {
   return query<Column>(
     `SELECT attname AS name, atttypid = 'xid8'::regtype AS "isOfServer", attidentity <> '' AS "isIdentity"
      FROM pg_attribute
      WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
      ORDER BY attnum`,
-    [quoted(table)],
+    [quoteName(table)],
   );
 };
 
@@ -147,12 +147,12 @@ export interface Filling {
 const filling = (query: Query, columns: ReadonlyMap<string, readonly Column[]>): Filling => ({
   add: async (table, rows) => {
     if (LEFT_OUT.includes(table)) return;
-    const known = columns.get(table);
-    if (known === undefined) throw new Error(`there is no table ${table}`);
-    const names = known.filter(({ isOfServer }) => !isOfServer).map(({ name }) => quoted(name));
+    const tableColumns = columns.get(table);
+    if (tableColumns === undefined) throw new Error(`there is no table ${table}`);
+    const names = tableColumns.filter(({ isOfServer }) => !isOfServer).map(({ name }) => quoteName(name));
     await query(
-      `WITH given AS MATERIALIZED (SELECT line::${quoted(table)} AS r FROM unnest($1::text[]) AS line)
-       INSERT INTO ${quoted(table)} (${names.join(", ")}) OVERRIDING SYSTEM VALUE
+      `WITH given AS MATERIALIZED (SELECT line::${quoteName(table)} AS r FROM unnest($1::text[]) AS line)
+       INSERT INTO ${quoteName(table)} (${names.join(", ")}) OVERRIDING SYSTEM VALUE
        SELECT ${names.map((name) => `(r).${name}`).join(", ")} FROM given`,
       [rows],
     );
@@ -162,9 +162,9 @@ const filling = (query: Query, columns: ReadonlyMap<string, readonly Column[]>):
 /** Sequences continue after the restored numbers. */
 const advance = async (query: Query, table: string, column: string): Promise<void> => {
   await query(
-    `SELECT setval(pg_get_serial_sequence($1, $2), max(${quoted(column)})) FROM ${quoted(table)}
-     HAVING max(${quoted(column)}) IS NOT NULL`,
-    [quoted(table), column],
+    `SELECT setval(pg_get_serial_sequence($1, $2), max(${quoteName(column)})) FROM ${quoteName(table)}
+     HAVING max(${quoteName(column)}) IS NOT NULL`,
+    [quoteName(table), column],
   );
 };
 
@@ -180,11 +180,11 @@ export const fillTables = Effect.fnUntraced(function* (
   yield* attempt("Filling the database", async () => {
     await query("BEGIN");
     await query("SET LOCAL session_replication_role = replica");
-    await query(`TRUNCATE ${(await tablesExcept(query, [RECORD])).map(quoted).join(", ")}`);
+    await query(`TRUNCATE ${(await tablesExcept(query, [RECORD])).map(quoteName).join(", ")}`);
     const columns = new Map<string, readonly Column[]>();
     // oxlint-disable no-await-in-loop -- one connection, one statement at a time
     for (const table of await tablesExcept(query, LEFT_OUT))
-      columns.set(table, await columnsOf(query, table));
+      columns.set(table, await readColumns(query, table));
     await fill(filling(query, columns));
     for (const [table, own] of columns) {
       for (const { name } of own.filter(({ isIdentity }) => isIdentity)) await advance(query, table, name);

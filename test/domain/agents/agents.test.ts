@@ -1,7 +1,7 @@
 /** Tables of agents in a manifest, on the runtimes of an installation. */
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
-import { agentNamed, startOf, waitsAs } from "../../../src/domain/agents/agents.ts";
+import { agentNamed, agentStart, waitsAs } from "../../../src/domain/agents/agents.ts";
 import { offeredRuntimes } from "../../../src/domain/runtimes/runtimes.ts";
 import { AGENT_LIMIT, offeredAgents } from "../../../src/domain/manifest/manifest-agents.ts";
 import { withAgents, type Manifest } from "../../../src/domain/manifest/manifest.ts";
@@ -104,7 +104,7 @@ it("tries the agents of a fallback in their order, each once, and before the nex
     `${table("d", [])}\nmode = "build"`,
   ].join("\n");
   expect(errorsOf(text)).toEqual([]);
-  expect(startOf(Result.getOrThrow(agentIn(text, "a")), "x/other").agent?.fallback).toEqual([
+  expect(agentStart(Result.getOrThrow(agentIn(text, "a")), "x/other").agent?.fallback).toEqual([
     { name: "b", model: "x/b", mode: null },
     { name: "c", model: "x/c", mode: null },
     { name: "d", model: "x/d", mode: "build" },
@@ -140,7 +140,7 @@ describe("a fallback of a program that is pointed to a provider when it starts",
   it("is left out if the session chose a model of another provider", () => {
     const { agents } = offeredAgents(parse(pairOf("codex", "", 'model = "x/two"')).agents, offered);
     const agent = Result.getOrThrow(agentNamed(agents, "a", offered));
-    expect(["x/one", "y/one"].map((model) => startOf(agent, model).agent?.fallback?.length ?? 0)).toEqual([
+    expect(["x/one", "y/one"].map((model) => agentStart(agent, model).agent?.fallback?.length ?? 0)).toEqual([
       1, 0,
     ]);
   });
@@ -195,7 +195,7 @@ it("gives a runtime its model in the variable that it reads, and the mode that i
     offered,
   ).agents;
   const started = (name: string, model: string | null) =>
-    startOf(Result.getOrThrow(agentNamed(tables, name, offered)), model).agent;
+    agentStart(Result.getOrThrow(agentNamed(tables, name, offered)), model).agent;
   expect(started("a", null)).toEqual({
     mode: "default",
     instructions: null,

@@ -1,7 +1,7 @@
 import * as Result from "effect/Result";
 import { expect, test } from "vitest";
 import {
-  authorized,
+  authorizeRequest,
   checkConnectorCredential,
   credentialMask,
   credentialPlace,
@@ -38,14 +38,14 @@ test.each([
   ["header", { kind: "header", name: "X-Key" } as const, { "x-key": CREDENTIAL }],
   ["none", { kind: "none" } as const, {}],
 ])("sends a credential for auth %s", (_, auth, headers) => {
-  expect(authorized("https://a.example/mcp?x=1", auth, CREDENTIAL)).toEqual({
+  expect(authorizeRequest("https://a.example/mcp?x=1", auth, CREDENTIAL)).toEqual({
     url: "https://a.example/mcp?x=1",
     headers,
   });
 });
 
 test("sends a credential in a parameter of the URL, encoded", () => {
-  const { url } = authorized("https://a.example/mcp?x=1", { kind: "query", name: "key" }, CREDENTIAL);
+  const { url } = authorizeRequest("https://a.example/mcp?x=1", { kind: "query", name: "key" }, CREDENTIAL);
   expect(new URL(url).searchParams.get("key")).toBe(CREDENTIAL);
   expect(new URL(url).searchParams.get("x")).toBe("1");
 });

@@ -3,7 +3,7 @@ import {
   ATTACHMENT_NAME_MAX,
   attachmentName,
   isImage,
-  mediaTypeOf,
+  detectMediaType,
   textIn,
 } from "../../../src/domain/conversation/attachment.ts";
 
@@ -47,7 +47,7 @@ describe("the media type of an attachment", () => {
     ["unknown, if the bytes are no text", "image/png", "\x00\x01", "application/octet-stream"],
     ["not what is no media type", "a b", "\xff", "application/octet-stream"],
   ])("is %s", (_, said, bytes, mediaType) => {
-    expect(mediaTypeOf(said, latin(bytes))).toBe(mediaType);
+    expect(detectMediaType(said, latin(bytes))).toBe(mediaType);
   });
 
   it("is shown as an image only for the four kinds that browsers decode without scripts", () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { ToolCall } from "../../../src/domain/conversation/conversation.ts";
 import {
-  commandOf,
-  contentOf,
+  toolCommand,
+  fileContent,
   exploredWords,
   failureWord,
-  hitsOf,
+  searchHits,
   inputText,
   toolTitle,
 } from "../../../src/domain/conversation/tool-words.ts";
@@ -45,9 +45,9 @@ describe("a tool call", () => {
   });
 
   it("has its command as it was typed", () => {
-    expect(commandOf(tool({ input: { command: "a\n  b" } }))).toBe("a\n  b");
-    expect(commandOf(tool({ input: { command: ["git", "log"] } }))).toBe("git log");
-    expect(commandOf(tool({ input: "text" }))).toBe("");
+    expect(toolCommand(tool({ input: { command: "a\n  b" } }))).toBe("a\n  b");
+    expect(toolCommand(tool({ input: { command: ["git", "log"] } }))).toBe("git log");
+    expect(toolCommand(tool({ input: "text" }))).toBe("");
   });
 
   it.each([
@@ -73,8 +73,8 @@ describe("a tool call", () => {
   it("has the content that it read, without the runtime's marks", () => {
     const output =
       "<path>/w/a</path>\n<type>file</type>\n<content>\n1: hello\n2: world\n\n(End of file - total 2 lines)\n</content>";
-    expect(contentOf(tool({ output }))).toBe("1: hello\n2: world");
-    expect(contentOf(tool({ output: "hello" }))).toBe("hello");
+    expect(fileContent(tool({ output }))).toBe("1: hello\n2: world");
+    expect(fileContent(tool({ output: "hello" }))).toBe("hello");
   });
 
   it("has an input that is one text without JSON around it", () => {
@@ -92,7 +92,7 @@ describe("a search", () => {
     ],
     ["a file on each line", "/w/a.ts:3: one\n/w/a.ts:9: two\n/w/b.ts:1: x"],
   ])("that tells %s has its hits by file", (_, output) => {
-    const hits = hitsOf(tool({ kind: "search", output }));
+    const hits = searchHits(tool({ kind: "search", output }));
     expect(hits?.map(({ path, hits: lines }) => [path, lines.map(({ line }) => line)])).toEqual([
       ["/w/a.ts", ["3", "9"]],
       ["/w/b.ts", ["1"]],
@@ -100,7 +100,7 @@ describe("a search", () => {
   });
 
   it("that finds files has their paths", () => {
-    const hits = hitsOf(tool({ output: "/w/a.ts\nsrc/b.ts\n(2 files)" }));
+    const hits = searchHits(tool({ output: "/w/a.ts\nsrc/b.ts\n(2 files)" }));
     expect(hits).toEqual([
       { path: "/w/a.ts", hits: [] },
       { path: "src/b.ts", hits: [] },
@@ -108,7 +108,7 @@ describe("a search", () => {
   });
 
   it("of another form has none", () => {
-    expect(hitsOf(tool({ output: "No files found" }))).toBe(null);
+    expect(searchHits(tool({ output: "No files found" }))).toBe(null);
   });
 });
 

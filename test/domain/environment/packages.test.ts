@@ -8,7 +8,7 @@ import {
   readNpmTarball,
   readPypiFile,
   readPypiProject,
-  sha256Of,
+  urlSha256,
 } from "../../../src/domain/environment/packages.ts";
 
 const HEX = "ab".repeat(32);
@@ -47,9 +47,9 @@ describe("a checksum", () => {
   });
 
   it("of a link is its fragment", () => {
-    expect(sha256Of(new URL(`https://x.test/a#sha256=${HEX.toUpperCase()}`))).toBe(HEX);
+    expect(urlSha256(new URL(`https://x.test/a#sha256=${HEX.toUpperCase()}`))).toBe(HEX);
     for (const wrong of ["", "#md5=ab", "#sha256=ab", `#sha256=${HEX}&x=1`])
-      expect(sha256Of(new URL(`https://x.test/a${wrong}`))).toBeNull();
+      expect(urlSha256(new URL(`https://x.test/a${wrong}`))).toBeNull();
   });
 });
 

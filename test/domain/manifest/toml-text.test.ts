@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { spliced, readStatements } from "../../../src/domain/manifest/toml-text.ts";
+import { applySplices, readStatements } from "../../../src/domain/manifest/toml-text.ts";
 
 const TEXT = `\ufeff# "no [value]
 a.b = [ # ]
@@ -34,7 +34,7 @@ describe("the statements of a document", () => {
   });
 
   it("are replaced and added to at their places, in their order", () => {
-    expect(spliced("0123456789", [at(5, 5, "b"), at(2, 4, ""), at(5, 7, "c"), at(5, 5, "d")])).toBe(
+    expect(applySplices("0123456789", [at(5, 5, "b"), at(2, 4, ""), at(5, 7, "c"), at(5, 5, "d")])).toBe(
       "014bdc789",
     );
   });

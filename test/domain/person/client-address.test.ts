@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as Result from "effect/Result";
 import {
   clientAddress,
-  networkOf,
+  clientNetwork,
   NO_PROXIES,
   parseTrustedProxies,
 } from "../../../src/domain/person/client-address.ts";
@@ -84,7 +84,7 @@ describe("the network of an address", () => {
     ["fe80::1%eth0", null],
     [null, null],
   ])("of %j is %j", (address, network) => {
-    expect(networkOf(address)).toBe(network);
+    expect(clientNetwork(address)).toBe(network);
   });
 });
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { CONNECTION_STEPS, failed, passed, unknown } from "../../../src/domain/repository/connection.ts";
+import {
+  CONNECTION_STEPS,
+  failedStep,
+  passedStep,
+  unknown,
+} from "../../../src/domain/repository/connection.ts";
 
 describe("the steps of a connection", () => {
   it("begin with the host, and end with what needs all others", () => {
@@ -10,13 +15,13 @@ describe("the steps of a connection", () => {
 
   it("say what to do where they fail, and only there", () => {
     const advice = "Give write access.";
-    expect(failed("push", "No push.", advice)).toEqual({
+    expect(failedStep("push", "No push.", advice)).toEqual({
       step: "push",
       outcome: "failed",
       message: "No push.",
       advice,
     });
-    expect(passed("host", "It answers.")).toMatchObject({ outcome: "passed", advice: null });
+    expect(passedStep("host", "It answers.")).toMatchObject({ outcome: "passed", advice: null });
     expect(unknown("push", "The first push shows it.")).toMatchObject({ outcome: "unknown", advice: null });
   });
 });

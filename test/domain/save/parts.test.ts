@@ -3,7 +3,7 @@ import type { ListedCommits, ListedItem } from "../../../src/domain/save/listing
 import {
   compare,
   halves,
-  joined,
+  joinSaves,
   namedFirst,
   PART_BYTES,
   PART_ITEMS,
@@ -189,5 +189,5 @@ test("of many names the first stay, and the others are counted", () => {
 test("of several saves together, each path is as the last one has it", () => {
   const older = { items: [file("a"), file("b")], commits: [{ ...ref("x"), object: id("p") }] };
   const newer = { items: [gone("a")], commits: [{ ...ref("x", { commit: id("y") }), object: id("q") }] };
-  expect(joined([older, newer])).toEqual({ items: [gone("a"), file("b")], commits: newer.commits });
+  expect(joinSaves([older, newer])).toEqual({ items: [gone("a"), file("b")], commits: newer.commits });
 });

@@ -15,7 +15,7 @@ import {
   Saved,
   savedWords,
   savesElsewhere,
-  unfinished,
+  unfinishedSave,
   type EarlierSave,
   type Restored,
 } from "../../../src/domain/save/saved.ts";
@@ -36,7 +36,7 @@ test.each([
   ["a part of the last one", WORK, { ...WORK, state: "partial", error: "lost" }],
   ["the last one failed", notSaved("no"), notSaved("lost")],
 ])("a save that could not be made leaves what the last one has: %s", (_, last, expected) => {
-  expect(unfinished(last, "lost")).toEqual(expected);
+  expect(unfinishedSave(last, "lost")).toEqual(expected);
 });
 
 test("saved work names its error, the missing paths, and files that its agent could not read", () => {
@@ -52,7 +52,7 @@ test("saved work names its error, the missing paths, and files that its agent co
 });
 
 test("only a complete save is safe, and a sandbox that was never asked to save", () => {
-  expect([null, WORK, unfinished(WORK, "lost"), notSaved("no")].map(isSafe)).toEqual([
+  expect([null, WORK, unfinishedSave(WORK, "lost"), notSaved("no")].map(isSafe)).toEqual([
     true,
     true,
     false,

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { newsOf } from "../../../src/domain/service/news.ts";
+import { readNews } from "../../../src/domain/service/news.ts";
 
-const kindOf = (type: string) => newsOf({ type, data: {} });
+const kindOf = (type: string) => readNews({ type, data: {} });
 
 test("a failure is news, and no other status of a session", () => {
   const kinds = ["running", "stopped", "failed"].map((status) =>
-    newsOf({ type: "session.status", data: { status } }),
+    readNews({ type: "session.status", data: { status } }),
   );
   expect(kinds).toEqual([null, null, "session.failed"]);
 });

@@ -1,6 +1,6 @@
 /** When a provider takes requests again, in words. */
 import { expect, it } from "vitest";
-import { modelErrorOf, retryTime } from "../../../src/domain/session/model-errors.ts";
+import { modelErrorWords, retryTime } from "../../../src/domain/session/model-errors.ts";
 
 const NOW = Date.UTC(2026, 10, 30, 14, 3, 30);
 
@@ -25,6 +25,6 @@ it.each(["", "0", "-5", "soon", "2026-12-01", "Mon, 30 Nov 2026 14:00:00 GMT", "
 );
 
 it("has words for the code of older conversations, and none for causes that are not the provider's", () => {
-  expect(modelErrorOf("model_quota")?.isAboutKey).toBe(true);
-  expect([modelErrorOf("turn_failed"), modelErrorOf("toString")]).toEqual([null, null]);
+  expect(modelErrorWords("model_quota")?.isAboutKey).toBe(true);
+  expect([modelErrorWords("turn_failed"), modelErrorWords("toString")]).toEqual([null, null]);
 });

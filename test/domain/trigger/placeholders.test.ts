@@ -1,9 +1,9 @@
 /** What a prompt reads. How places are found is proven where they are filled (prompt.test.ts). */
 import { expect, it } from "vitest";
-import { tokensOf, usesVariable } from "../../../src/domain/trigger/placeholders.ts";
+import { templateTokens, usesVariable } from "../../../src/domain/trigger/placeholders.ts";
 
 it("names each variable that a template reads once", () => {
-  expect(tokensOf("{{ a.b }} {{a.b}} {{{c}}} {{ not this }} {{ d")).toEqual(["a.b", "c"]);
+  expect(templateTokens("{{ a.b }} {{a.b}} {{{c}}} {{ not this }} {{ d")).toEqual(["a.b", "c"]);
 });
 
 it.each([

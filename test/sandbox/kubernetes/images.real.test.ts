@@ -146,7 +146,7 @@ describe.skipIf(lacksCluster !== null)(`images of builds in a cluster ${lacksClu
       if (cluster === null) return;
       const { path } = await bundleDaemon(join(cluster.directory, "daemon.cjs"));
       await cluster.setDaemon(path);
-      const launchOf = launchText({
+      const launch = launchText({
         orphanMs: 600_000,
         setupTimeoutMs: 60_000,
       });
@@ -203,7 +203,7 @@ describe.skipIf(lacksCluster !== null)(`images of builds in a cluster ${lacksClu
             for (const text of daemons) expect(text).not.toMatch(/GREETING|evil/);
             yield* provider.destroy(spec.id);
           }),
-        { launchOf },
+        { launchText: launch },
       );
     },
   );
@@ -277,12 +277,12 @@ describe.skipIf(lacksCluster !== null)(
       changes: Partial<KubernetesOptions> = {},
     ): Promise<A> => {
       if (cluster === null) throw new Error("no cluster");
-      const { launchOf } = cluster.options();
-      const keeping: KubernetesOptions["launchOf"] = (...asked) => {
-        launched.push(launchOf(...asked));
+      const { launchText: makeText } = cluster.options();
+      const keeping: KubernetesOptions["launchText"] = (...asked) => {
+        launched.push(makeText(...asked));
         return launched.at(-1) ?? "";
       };
-      const layer = cluster.layer({ images, runtimes, launchOf: keeping, ...changes });
+      const layer = cluster.layer({ images, runtimes, launchText: keeping, ...changes });
       return Effect.runPromise(Effect.provide(Effect.flatMap(SandboxProvider, body), layer));
     };
 

@@ -41,7 +41,7 @@ const subject: Subject = {
     image: given("PLATFORM_TEST_KUBERNETES_IMAGE"),
     runtimeClass: process.env["PLATFORM_TEST_KUBERNETES_RUNTIME_CLASS"] ?? null,
     limits: { memoryBytes: 1024 * MIB, cpus: 1, diskBytes: 2048 * MIB },
-    launchOf: launchText({
+    launchText: launchText({
       orphanMs: 600_000,
       setupTimeoutMs: 60_000,
     }),

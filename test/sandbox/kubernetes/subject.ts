@@ -97,7 +97,7 @@ export class TestCluster {
       image: "registry.test/tools:1",
       runtimeClass: null,
       limits: { memoryBytes: 2048 * MIB, cpus: 4, diskBytes: 8192 * MIB },
-      launchOf: launchText({
+      launchText: launchText({
         orphanMs: 600_000,
         setupTimeoutMs: 60_000,
       }),

@@ -49,7 +49,8 @@ const BUILDERS = ["b", "o"];
 
 /** Removes what the builders of a killed service leave. There is no sandbox in it. */
 const removeBuilders = async (directory: string): Promise<void> => {
-  const { runDirectoryOf } = await import("../../../src/sandbox/machine/disk/run-directory.ts");
+  const { runDirectoryPath: runDirectoryOf } =
+    await import("../../../src/sandbox/machine/disk/run-directory.ts");
   const files = homesIn(directory).map((home) => path.join(home, "installation-id"));
   for (const file of files.filter((name) => existsSync(name)))
     for (const builder of BUILDERS) {

@@ -37,7 +37,7 @@ export class DockerfileProject {
     const scratch = path.join(path.dirname(sample), `scratch-${id}`);
     const clone = path.join(path.dirname(sample), `clone-${id}`);
     await mkdir(scratch);
-    await gitOk(scratch, "clone", "--quiet", remoteOf(life, id), clone);
+    await gitOk(scratch, "clone", "--quiet", findRemote(life, id), clone);
     mkdirSync(path.join(clone, ".platform"), { recursive: true });
     const archive = path.join(scratch, "base.tar");
     await writeToolImage(scratch, archive);
@@ -48,7 +48,7 @@ export class DockerfileProject {
   /** Goes on with another life of the service. */
   async moveTo(life: Life): Promise<void> {
     this.#life = life;
-    await gitOk(this.clone, "remote", "set-url", "origin", remoteOf(life, this.id));
+    await gitOk(this.clone, "remote", "set-url", "origin", findRemote(life, this.id));
   }
 
   call(method: string, below: string, body?: Json): Promise<Json> {
@@ -94,5 +94,5 @@ export class DockerfileProject {
   }
 }
 
-const remoteOf = (life: Life, id: string): string =>
+const findRemote = (life: Life, id: string): string =>
   `${life.url.replace("//", `//x:${TOKEN}@`)}/v1/git/${id}.git`;

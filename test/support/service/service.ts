@@ -27,7 +27,7 @@ import { ProgressTime } from "../../../src/features/approvals/waiting-calls.ts";
 import { upstreamsLayer } from "../../../src/services/projects/upstreams.ts";
 import {
   connectorServers,
-  hosted,
+  gitHost,
   modelServers,
   outboundSender,
   repositories,
@@ -248,7 +248,7 @@ const stage = Effect.fnUntraced(function* (
       Layer.succeed(BuildSite, site),
       renamed(simulatedProvider({ bootMs: 1, ...(link === undefined ? {} : { link }) }), needsModel),
       daemon,
-      hosted({ config, dataDir: config.dataDir }),
+      gitHost({ config, dataDir: config.dataDir }),
       connectorServers(config),
       keyringLayer({ current: master, former: [] }),
       singleRunner,

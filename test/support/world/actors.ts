@@ -275,7 +275,7 @@ export const openActorsWorld = Effect.fnUntraced(function* ({
     return { actors, end };
   });
   const statusOf = (id: string) => Effect.map(Context.get(ports, Sessions).get(id), (row) => row?.status);
-  const newestSandbox = (sessionId: string) => Context.get(ports, Sandboxes).newestOf(sessionId);
+  const newestSandbox = (sessionId: string) => Context.get(ports, Sandboxes).newest(sessionId);
   return {
     world,
     script,

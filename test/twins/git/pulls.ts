@@ -65,7 +65,7 @@ export const simulatedPulls = Effect.gen(function* (): Effect.fn.Return<Simulate
       pulls.set(number, pull);
       return pull;
     }),
-    baseOf: (_, mergeCommit) => Effect.succeed(before.get(mergeCommit) ?? null),
+    firstParent: (_, mergeCommit) => Effect.succeed(before.get(mergeCommit) ?? null),
     closeThere: (repository, number) => Effect.asVoid(close(repository, number)),
     mergeThere: Effect.fnUntraced(function* (repository, number) {
       const pull = yield* one(repository, number);

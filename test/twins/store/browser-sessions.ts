@@ -119,7 +119,7 @@ export const layer = Layer.effect(
   Effect.map(Tables, (tables) => ({
     open: (hash, session) => Effect.sync(() => openWith(tables, byHash(tables, hash), session)),
     issueLink: (link) => Effect.sync(() => issueLink(tables, link)),
-    personOf: (hash, now) =>
+    person: (hash, now) =>
       Effect.sync(() => {
         const link = tables.signInLinks.get(hash);
         const token = tables.tokens.get(link?.tokenId ?? "");

@@ -15,7 +15,7 @@ import { attachedTo } from "../../../src/store/conversations/attached.ts";
 import { itemBytes, ConversationDraft, STRIPPED_MAX } from "../../../src/store/conversations/draft.ts";
 import {
   closeItems,
-  concerned,
+  concernedItems,
   emptyConversation,
   isNews,
   lateFrom,
@@ -155,7 +155,7 @@ const note = (
   if (row === undefined || session === undefined || !isCurrent) return null;
   const { conversation: before } = row;
   if (!isNews(before, report)) return { conversation: before, changes: [] };
-  const { ids, nativeIds } = concerned(id, report);
+  const { ids, nativeIds } = concernedItems(id, report);
   const [named, native] = [new Set(ids), new Set(nativeIds)];
   const items = [...row.items.values()].filter(
     (item) => named.has(item.id) || (item.nativeId !== null && native.has(item.nativeId)),

@@ -168,7 +168,7 @@ export const layer = Layer.effect(
         const row = tables.environmentBuilds.get(id);
         return row === undefined ? null : recordOf(row);
       }),
-    newestOf: ({ projectId, nodeId, key }) =>
+    newest: ({ projectId, nodeId, key }) =>
       Effect.sync(
         () =>
           records(

@@ -1,6 +1,6 @@
 /** The table of events in memory: see tables.ts. */
 
-import { newsOf, type News } from "../../../src/domain/service/news.ts";
+import { readNews, type News } from "../../../src/domain/service/news.ts";
 import type { NewEvent, StoredEvent } from "../../../src/store/ports/events.ts";
 import { Waiting } from "../../../src/store/waiting.ts";
 
@@ -21,7 +21,7 @@ export class EventTable {
   append(events: readonly NewEvent[]): void {
     const added = events.map((event) => {
       this.#last += 1;
-      return Object.assign({ place: this.#last, cursor: String(this.#last), news: newsOf(event) }, event);
+      return Object.assign({ place: this.#last, cursor: String(this.#last), news: readNews(event) }, event);
     });
     this.rows = [...this.rows, ...added];
     for (const { projectId } of events) this.waiting.wake(projectId);

@@ -21,7 +21,7 @@ export const layer = Layer.effect(
           nodes.set(id, { ...node, deadAt: now });
           return true;
         }),
-      ownerOf: (projectId) => Effect.sync(() => tables.projects.get(projectId)?.nodeId ?? null),
+      ownerNode: (projectId) => Effect.sync(() => tables.projects.get(projectId)?.nodeId ?? null),
       adopt: (nodeId, projectIds) =>
         Effect.sync(() => {
           for (const id of projectIds) {

@@ -158,7 +158,7 @@ export const layer = Layer.effect(
     ...memoryOf(tables),
     open: (request) => open(tables, request),
     get: (id) => Effect.sync(() => tables.sandboxes.get(id)?.record ?? null),
-    newestOf: (sessionId) =>
+    newest: (sessionId) =>
       Effect.sync(() => {
         const newestFirst = ofSession(tables, sessionId).toSorted(
           (a, b) => b.createdAt - a.createdAt || (b.id < a.id ? -1 : 1),

@@ -332,7 +332,7 @@ export const layer = Layer.effect(
       }),
     list: (projectId, request) =>
       list(tables, { isInScope: (record) => record.projectId === projectId, approves: () => true }, request),
-    listOf: ({ accountId, userId }, request) => {
+    listForReader: ({ accountId, userId }, request) => {
       const hasRole = (projectId: string, role: ProjectRole) =>
         userId === null || includesRole(tables.roleOf(userId, projectId), role);
       return list(

@@ -7,7 +7,7 @@ import {
   type CountedCall,
   isNear,
   type LimitState,
-  monthOf,
+  utcMonth,
   type SpendCount,
   spendCounts,
   spentBy,
@@ -159,7 +159,7 @@ const shownLimit = (tables: TableSet, { accountId, ...limit }: SpendLimitRow, no
   const { scope, subject } = limit;
   const name = nameOf(tables, limit);
   if (scope === "each_session") return { ...limit, name, spent: null };
-  const period = scope === "session" ? "" : scope === "trigger" ? utcDay(now) : monthOf(now);
+  const period = scope === "session" ? "" : scope === "trigger" ? utcDay(now) : utcMonth(now);
   const { tokens, cost } = tables.spend.get(keyOf(accountId, { scope, subject, period })) ?? NO_SPEND;
   return { ...limit, name, spent: { tokens, cost } };
 };

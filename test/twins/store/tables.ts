@@ -55,7 +55,7 @@ import type { ExecutorCall } from "../../../src/store/ports/connectors/executor-
 import type { CloneCredential } from "../../../src/store/ports/sessions/clone-credentials.ts";
 import type { ActorKey, WaitingCommand } from "../../../src/store/ports/transitions.ts";
 import type { NewTransition } from "../../../src/machines/transition.ts";
-import { bounded } from "../../../src/machines/transition.ts";
+import { boundDetail } from "../../../src/machines/transition.ts";
 import { Waiting } from "../../../src/store/waiting.ts";
 import { EventTable } from "./event-table.ts";
 import type { AuditEvent } from "../../../src/store/ports/audit.ts";
@@ -222,7 +222,7 @@ export class Outbox<Command extends Named> {
   noteCrash(id: string, reason: string): void {
     const note = this.#notes.get(id);
     if (note !== undefined)
-      this.#notes.set(id, { ...note, attempts: note.attempts + 1, lastError: bounded(reason) });
+      this.#notes.set(id, { ...note, attempts: note.attempts + 1, lastError: boundDetail(reason) });
   }
 
   remove(actorId: string, ids: readonly string[]): void {

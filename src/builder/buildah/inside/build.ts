@@ -19,11 +19,11 @@ const LAST_OUTPUT_MS = 2000;
 const { dockerfile, target, args, secrets, pull } = readRequest();
 report("up");
 
-const unpacked = spawnSync("tar", ["--extract", "--file=-", `--directory=${CONTEXT}`], {
+const unpacking = spawnSync("tar", ["--extract", "--file=-", `--directory=${CONTEXT}`], {
   stdio: ["inherit", "ignore", "inherit"],
 });
 
-if (unpacked.status === 0) {
+if (unpacking.status === 0) {
   report("context");
   const command = [
     "--storage-driver",
@@ -56,13 +56,13 @@ if (unpacked.status === 0) {
     stdio: ["ignore", "pipe", "inherit"],
   });
   // When a step ends, buildah drops what it has not passed on yet. So its output must never wait for the service.
-  const relayed = pipeline(
+  const relay = pipeline(
     buildah.stdout,
     createWriteStream("", { fd: 1, autoClose: false, highWaterMark: AHEAD_BYTES_MAX }),
   ).catch(() => undefined);
   const [code] = (await once(buildah, "exit")) as [number | null];
   // What a step left running may hold the output open.
-  await Promise.race([relayed, sleep(LAST_OUTPUT_MS)]);
+  await Promise.race([relay, sleep(LAST_OUTPUT_MS)]);
   if (code === 0) report(`image ${readFileSync(IMAGE_ID, "latin1").trim()}`);
   // PID 1 ends with this process, and with it whatever a step left running.
   process.exit(code ?? 1);

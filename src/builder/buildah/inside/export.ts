@@ -45,9 +45,9 @@ const buildah = (...args: readonly string[]): string => {
 };
 
 const { imageBytes, imageFiles } = readRequest();
-const counted = { bytes: 0, files: 0 };
+const totals = { bytes: 0, files: 0 };
 /** Files with several names, by device and inode. */
-const linked = new Map<string, Buffer>();
+const linkTargets = new Map<string, Buffer>();
 
 const join = (directory: Buffer, name: Buffer): Buffer => Buffer.concat([directory, SLASH, name]);
 
@@ -60,12 +60,12 @@ const finish = (path: Buffer, stat: Stats): void => {
 
 const copyFile = (from: Buffer, to: Buffer, stat: Stats): void => {
   const identity = `${stat.dev}:${stat.ino}`;
-  const earlier = stat.nlink > 1 ? linked.get(identity) : undefined;
+  const earlier = stat.nlink > 1 ? linkTargets.get(identity) : undefined;
   if (earlier !== undefined) return linkSync(earlier, to);
-  counted.bytes += stat.size;
-  if (counted.bytes > imageBytes) throw new TooLarge("image");
+  totals.bytes += stat.size;
+  if (totals.bytes > imageBytes) throw new TooLarge("image");
   copyFileSync(from, to, constants.COPYFILE_EXCL);
-  if (stat.nlink > 1) linked.set(identity, to);
+  if (stat.nlink > 1) linkTargets.set(identity, to);
   finish(to, stat);
 };
 
@@ -73,8 +73,8 @@ const copyFile = (from: Buffer, to: Buffer, stat: Stats): void => {
 const copyEntry = (from: Buffer, to: Buffer): Stats | null => {
   const stat = lstatSync(from);
   if (!stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink()) return null;
-  counted.files += 1;
-  if (counted.files > imageFiles) throw new TooLarge("files");
+  totals.files += 1;
+  if (totals.files > imageFiles) throw new TooLarge("files");
   if (stat.isFile()) copyFile(from, to, stat);
   else if (stat.isDirectory()) mkdirSync(to, { mode: 0o700 });
   else {
@@ -120,17 +120,17 @@ const exportImage = (image: string): Exported => {
     "/etc/containers/policy.json",
     image,
   );
-  const inspected = JSON.parse(buildah("inspect", "--type", "image", image)) as { readonly Config: string };
+  const inspection = JSON.parse(buildah("inspect", "--type", "image", image)) as { readonly Config: string };
   copyTree(Buffer.from(buildah("mount", container)));
   buildah("rm", container);
-  const { config } = JSON.parse(inspected.Config) as ImageConfiguration;
+  const { config } = JSON.parse(inspection.Config) as ImageConfiguration;
   return {
     kind: "exported",
-    digest: `sha256:${createHash("sha256").update(inspected.Config).digest("hex")}`,
+    digest: `sha256:${createHash("sha256").update(inspection.Config).digest("hex")}`,
     env: config?.Env ?? [],
     user: config?.User ?? "",
     workdir: config?.WorkingDir ?? "",
-    ...counted,
+    ...totals,
   };
 };
 

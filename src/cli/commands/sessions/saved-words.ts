@@ -3,7 +3,7 @@ import { leftOutText } from "../../../domain/save/reasons.ts";
 import { hasContents, runsWithoutSave } from "../../../domain/save/shown.ts";
 import type { Answer } from "../../contract.ts";
 import { second } from "../../terminal.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 type Saved = NonNullable<Session["saved"]>;
@@ -37,8 +37,8 @@ const STAGED = "staged changes";
 
 const contents = ({ files, commits }: Work): string =>
   [
-    files > 0 && counted(files, "changed file"),
-    commits > 0 && `commits of ${counted(commits, "branch", "branches")}`,
+    files > 0 && quantity(files, "changed file"),
+    commits > 0 && `commits of ${quantity(commits, "branch", "branches")}`,
   ]
     .filter((part) => part !== false)
     .join(", ");
@@ -96,8 +96,8 @@ export const restoredFields = ({ restored }: Session): readonly (readonly [strin
       "restored",
       [
         [
-          counted(files, "changed file"),
-          ...(commits === 0 ? [] : [`${counted(commits, "commit")} on the session's branch`]),
+          quantity(files, "changed file"),
+          ...(commits === 0 ? [] : [`${quantity(commits, "commit")} on the session's branch`]),
         ].join(", "),
         ...(refs.length === 0 ? [] : [`branches: ${refs.join(", ")}`]),
         ...renamed.map(({ path, as }) => `${path} as ${as}`),

@@ -7,7 +7,7 @@ import { second, visible } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import { leftOutLines, pathCount } from "./saved-words.ts";
 import { stateWord } from "./state-words.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 type Paths = NonNullable<Session["saved"]>["pending"];
@@ -34,7 +34,7 @@ const progressLine = ({ saved }: Session): string => {
   const left = pathCount(saved?.pending ?? []);
   return left === 0
     ? "Saving unpushed work …"
-    : `Saving unpushed work … ${counted(left, "path is", "paths are")} left.`;
+    : `Saving unpushed work … ${quantity(left, "path is", "paths are")} left.`;
 };
 
 /** The details of a refused stop. */

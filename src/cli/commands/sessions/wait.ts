@@ -6,7 +6,7 @@ import type { Answer } from "../../contract.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { type Screen, time, visible } from "../../terminal.ts";
 import { duration, sessionId } from "../../words.ts";
-import { textOf } from "../../../domain/conversation/growing.ts";
+import { contentText } from "../../../domain/conversation/growing.ts";
 import { Talk } from "./talk/talk.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
@@ -140,7 +140,7 @@ const untilRest = async (
 /** Shows the agent's last answer on a screen, as the chat does. */
 const showAnswer = (screen: Screen, { items }: Conversation): void => {
   const answer = items.find(
-    (item) => item.kind === "message" && item.role === "agent" && textOf(item) !== "",
+    (item) => item.kind === "message" && item.role === "agent" && contentText(item) !== "",
   );
   if (answer === undefined) return;
   const talk = new Talk(screen);

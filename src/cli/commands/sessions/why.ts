@@ -4,7 +4,7 @@ import type { Answer } from "../../contract.ts";
 import { table, time, visible } from "../../terminal.ts";
 import { count, segment } from "../../words.ts";
 import { namedSession } from "./session-argument.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 type Machine = Answer<"GET /v1/account/machine">;
 
@@ -25,7 +25,7 @@ const minutes = (ms: number | null): string => {
 
 const pending = ({ text, since, attempts, last_error: error }: Machine["pending"][number]): string => {
   const crashed =
-    attempts === 0 ? "" : `; it crashed ${counted(attempts, "time")}, last with: ${error ?? "no message"}`;
+    attempts === 0 ? "" : `; it crashed ${quantity(attempts, "time")}, last with: ${error ?? "no message"}`;
   return visible(`  ${text}, since ${time(since)}${crashed}`);
 };
 

@@ -2,7 +2,7 @@
 import path from "node:path";
 import { command, type Command } from "../../command.ts";
 import { megabytes, visible } from "../../terminal.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 const load = async () => {
   const [{ perform }, { ofEmbedded }] = await Promise.all([
@@ -32,7 +32,7 @@ If the service uses PLATFORM_MASTER_KEY, set it for this command too. The file t
     return {
       json: JSON.stringify({ file, bytes, rows, repositories, includes_key: includesKey }),
       text: visible(
-        `${file}: ${megabytes(bytes)}, ${counted(rows, "row")}, ${counted(repositories, "repository", "repositories")}. ${key}`,
+        `${file}: ${megabytes(bytes)}, ${quantity(rows, "row")}, ${quantity(repositories, "repository", "repositories")}. ${key}`,
       ),
     };
   },
@@ -70,7 +70,7 @@ const restore = command({
         includes_key: includesKey,
       }),
       text: visible(
-        `${dataDir}: ${counted(rows, "row")} and ${counted(repositories, "repository", "repositories")} as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${paused}`,
+        `${dataDir}: ${quantity(rows, "row")} and ${quantity(repositories, "repository", "repositories")} as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${paused}`,
       ),
     };
   },

@@ -2,7 +2,7 @@
 import { command, type Command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { megabytes, localTable as table, visible } from "../../terminal.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 const NOTES = `A project chooses an image in its platform.toml:
 
@@ -34,7 +34,7 @@ ${NOTES}`,
     const { digest, bytes, files } = await perform(importArchive(environment, { name, file: given.FILE }));
     return {
       json: JSON.stringify({ name, digest, bytes, files }),
-      text: visible(`${name} is ready: ${digest}, ${counted(files, "file")}, ${megabytes(bytes)}.`),
+      text: visible(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
     };
   },
 });
@@ -78,7 +78,7 @@ ${NOTES}`,
     const { digest, bytes, files } = await perform(buildImage(environment, wish, note));
     return {
       json: JSON.stringify({ name, digest, bytes, files }),
-      text: visible(`${name} is ready: ${digest}, ${counted(files, "file")}, ${megabytes(bytes)}.`),
+      text: visible(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
     };
   },
 });

@@ -13,7 +13,7 @@ import { unpackingProgram } from "../../../installation/sandbox-programs.ts";
 import { importImage } from "../../../sandbox/images/import.ts";
 import { ImageStore } from "../../../sandbox/images/store.ts";
 import { makeRuntimeBundle } from "../../../sandbox/machine/installation.ts";
-import { openRunDirectory, runDirectoryOf } from "../../../sandbox/machine/disk/run-directory.ts";
+import { openRunDirectory, runDirectoryPath } from "../../../sandbox/machine/disk/run-directory.ts";
 import { findTools } from "../../../sandbox/machine/tools.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { unreadable } from "../named-file.ts";
@@ -49,7 +49,7 @@ export const importArchive = (
       const { bwrap } = findTools(config.path);
       if (bwrap === null)
         throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
-      const runDir = runDirectoryOf(installation.installationId);
+      const runDir = runDirectoryPath(installation.installationId);
       await openRunDirectory(runDir);
       const bundle = await makeRuntimeBundle({
         runDir,

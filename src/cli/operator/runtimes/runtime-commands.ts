@@ -3,7 +3,7 @@ import { command, type Command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { megabytes, localTable as table, visible } from "../../terminal.ts";
 import type { InstalledRuntime } from "../../../sandbox/runtimes/store.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 const NOTES = `Run the command on the service's machine, as its user and with its settings. The service can keep running. With several nodes, run it
 on each of them. Name the runtime in PLATFORM_AGENT_RUNTIMES, so that projects may choose it.`;
@@ -33,7 +33,7 @@ const wishedEntry = async (text: string) => {
 const added = (name: string, { root: _root, start: _start, ...facts }: InstalledRuntime) => ({
   json: JSON.stringify({ name, ...facts }),
   text: visible(
-    `${name} ${facts.version} is ready: ${facts.digest}, ${counted(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
+    `${name} ${facts.version} is ready: ${facts.digest}, ${quantity(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
   ),
 });
 

@@ -25,7 +25,7 @@ import {
 import { findProgram } from "../../../sandbox/machine/tools.ts";
 import type { Environment } from "../../configuration.ts";
 import { opened } from "../images/images.ts";
-import { digestOf, packageProgram, unpackPackage, type Unpacked } from "../../../sandbox/runtimes/npm.ts";
+import { treeDigest, packageProgram, unpackPackage, type Unpacked } from "../../../sandbox/runtimes/npm.ts";
 import { unpackProgram } from "../../../sandbox/runtimes/program-archive.ts";
 import { AgentRegistry } from "../../../sandbox/runtimes/registry.ts";
 
@@ -147,7 +147,7 @@ export const addRuntime = (
       integrity: wish.integrity,
     });
     const packages = parts.own.length + parts.beside.length;
-    return { digest: digestOf(parts), version, integrity, packages };
+    return { digest: treeDigest(parts), version, integrity, packages };
   });
 
 export interface EntryWish {
@@ -170,7 +170,7 @@ const bringPackage = async (
   const own = await unpackPackage(npmOn(machinePath), { ...source, isBare: false }, path.join(root, "own"));
   const { integrity: checksum } = broughtPackage(own, { name, integrity });
   const start = { command: [...(await packageProgram(path.join(root, "own"), source)), ...args], variables };
-  const digest = digestOf({ own }, [JSON.stringify(start)]);
+  const digest = treeDigest({ own }, [JSON.stringify(start)]);
   return { digest, version, integrity: checksum, packages: own.length, start };
 };
 
@@ -198,7 +198,7 @@ const bringArchive = async (
   await chmod(path.join(own, program), 0o755).catch(() => undefined);
   const start = { command: [`{place}/own/${program}`, ...args], variables };
   const parts = { own: [{ place: "archive", version, integrity: sums.sha512 }] };
-  const digest = digestOf(parts, [JSON.stringify(start)]);
+  const digest = treeDigest(parts, [JSON.stringify(start)]);
   return { digest, version, integrity: sums.sha512, packages: 1, start };
 };
 

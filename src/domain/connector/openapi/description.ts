@@ -34,7 +34,7 @@ export interface ReservedNames {
 
 /** @returns the tools, or why the text is no description, as a sentence about it. */
 export const readDescription = (text: string, names: ReservedNames): Result.Result<Described, string> => {
-  const read = rootOf(text);
+  const read = parseRoot(text);
   if (Result.isFailure(read)) return Result.fail(read.failure);
   const root = read.success;
   const version = ownField(root, "openapi");
@@ -45,11 +45,11 @@ export const readDescription = (text: string, names: ReservedNames): Result.Resu
         : "It is Swagger 2.0. Convert it to OpenAPI 3.",
     );
   if (!isRecord(ownField(root, "paths"))) return Result.fail("It has no paths.");
-  const reserved = { headers: new Set(names.headers), query: new Set(names.query) };
-  return Result.succeed(describe(root, reserved));
+  const reservedNames = { headers: new Set(names.headers), query: new Set(names.query) };
+  return Result.succeed(describe(root, reservedNames));
 };
 
-const rootOf = (text: string): Result.Result<Table, string> => {
+const parseRoot = (text: string): Result.Result<Table, string> => {
   const isJson = text.trimStart().startsWith("{");
   try {
     // Parts that YAML shares between places are written out, and one that contains itself is refused.
@@ -66,20 +66,21 @@ const rootOf = (text: string): Result.Result<Table, string> => {
   }
 };
 
-const describe = (root: Table, reserved: Reserved): Described => {
+const describe = (root: Table, reservedNames: Reserved): Described => {
   const document = new Document(root);
   const tools: CatalogueTool[] = [];
   const leftOut: LeftOut[] = [];
   const leave = (name: string, why: string): void => void leftOut.push({ name: name.slice(0, 128), why });
-  let seen = 0;
-  for (const found of operationsOf(document, root, leave)) {
-    seen += 1;
-    const name = operationName(found.operation, found);
+  let operationCount = 0;
+  for (const operation of findOperations(document, root, leave)) {
+    operationCount += 1;
+    const name = operationName(operation.operation, operation);
     try {
       // The parts over a limit are counted, and not read.
-      if (seen > OPERATIONS_LIMIT) leave(name, `A description can have ${OPERATIONS_LIMIT} operations.`);
+      if (operationCount > OPERATIONS_LIMIT)
+        leave(name, `A description can have ${OPERATIONS_LIMIT} operations.`);
       else if (tools.length >= TOOLS_LIMIT) leave(name, `A connector can have ${TOOLS_LIMIT} tools.`);
-      else tools.push(operationTool(document, found, reserved));
+      else tools.push(operationTool(document, operation, reservedNames));
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
       leave(name, error.message);
@@ -89,7 +90,7 @@ const describe = (root: Table, reserved: Reserved): Described => {
 };
 
 /** In the order of the description. */
-function* operationsOf(
+function* findOperations(
   document: Document,
   root: Table,
   leave: (name: string, why: string) => void,

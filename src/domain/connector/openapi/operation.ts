@@ -46,20 +46,21 @@ const SEVERAL_PARTS: ReadonlySet<unknown> = new Set(["array", "object"]);
 /** @throws Unusable */
 export const operationTool = (
   document: Document,
-  found: FoundOperation,
-  reserved: Reserved,
+  foundOperation: FoundOperation,
+  reservedNames: Reserved,
 ): CatalogueTool => {
-  const { operation, path } = found;
-  const method = METHODS.find((each) => each === found.method.toUpperCase());
-  if (method === undefined) throw new Unusable(`The method ${found.method.toUpperCase()} is not offered.`);
+  const { operation, path } = foundOperation;
+  const method = METHODS.find((each) => each === foundOperation.method.toUpperCase());
+  if (method === undefined)
+    throw new Unusable(`The method ${foundOperation.method.toUpperCase()} is not offered.`);
   if (ownField(operation, "callbacks") !== undefined)
     throw new Unusable("It answers by a callback, which no agent can receive.");
   const fault = pathFault(path);
   if (fault !== null) throw new Unusable(`Its path ${fault}.`);
-  const parameters = parametersOf(document, found, reserved);
-  const body = bodyOf(document, ownField(operation, "requestBody"));
+  const parameters = operationParameters(document, foundOperation, reservedNames);
+  const body = requestBody(document, ownField(operation, "requestBody"));
   if (body !== null && method === "GET") throw new Unusable("It is a GET with a body.");
-  const args = named(parameters, body !== null);
+  const args = withUniqueNames(parameters, body !== null);
   const lacking = pathPlaceholders(path).find(
     (name) => !args.some(({ parameter }) => parameter.in === "path" && parameter.name === name),
   );
@@ -71,9 +72,9 @@ export const operationTool = (
   if (lacking !== undefined)
     throw new Unusable(`Its path names ${lacking.slice(0, 64)}, which is no parameter.`);
   return {
-    name: operationName(operation, found),
-    description: descriptionOf(operation),
-    inputSchema: inputSchemaOf(args, body),
+    name: operationName(operation, foundOperation),
+    description: operationDescription(operation),
+    inputSchema: inputSchema(args, body),
     request: { method, path, parameters: args.map(({ parameter }) => parameter), body: body?.body ?? null },
   };
 };
@@ -92,7 +93,7 @@ export const operationName = (
 /** @see DESCRIPTION_LIMIT_BYTES in catalogue.ts: a summary alone is better than no tool. */
 const DESCRIPTION_LENGTH = 3000;
 
-const descriptionOf = (operation: Table): string => {
+const operationDescription = (operation: Table): string => {
   const texts = ["summary", "description"].flatMap((field) => {
     const text = ownField(operation, field);
     return typeof text === "string" && text.trim() !== "" ? [text.trim().toWellFormed()] : [];
@@ -104,9 +105,13 @@ const descriptionOf = (operation: Table): string => {
 };
 
 /** The parameters of a path and of its operation, which replaces those with the same place and name. */
-const parametersOf = (document: Document, found: FoundOperation, reserved: Reserved): readonly Argument[] => {
+const operationParameters = (
+  document: Document,
+  foundOperation: FoundOperation,
+  reservedNames: Reserved,
+): readonly Argument[] => {
   const all = new Map<string, Table>();
-  for (const list of [found.shared, ownField(found.operation, "parameters")]) {
+  for (const list of [foundOperation.shared, ownField(foundOperation.operation, "parameters")]) {
     if (list === undefined) continue;
     if (!Array.isArray(list)) throw new Unusable("Its parameters are not a list.");
     for (const each of list) {
@@ -114,11 +119,11 @@ const parametersOf = (document: Document, found: FoundOperation, reserved: Reser
       all.set(`${String(parameter["in"])} ${String(parameter["name"])}`, parameter);
     }
   }
-  return [...all.values()].flatMap((parameter) => argumentOf(document, parameter, reserved));
+  return [...all.values()].flatMap((parameter) => toArgument(document, parameter, reservedNames));
 };
 
 /** @returns nothing for a parameter that is not needed and cannot be given. */
-const argumentOf = (document: Document, parameter: Table, reserved: Reserved): readonly Argument[] => {
+const toArgument = (document: Document, parameter: Table, reservedNames: Reserved): readonly Argument[] => {
   const { name, in: place, required, description } = parameter;
   if (typeof name !== "string" || name === "" || name.length > 200)
     throw new Unusable("One of its parameters has no name.");
@@ -128,24 +133,25 @@ const argumentOf = (document: Document, parameter: Table, reserved: Reserved): r
     if (isRequired) throw new Unusable(why);
     return [];
   };
-  const quoted = JSON.stringify(name.slice(0, 64));
-  if (place === "cookie") return skip(`It needs the cookie ${quoted}.`);
+  const quotedName = JSON.stringify(name.slice(0, 64));
+  if (place === "cookie") return skip(`It needs the cookie ${quotedName}.`);
   if (place !== "path" && place !== "query" && place !== "header")
-    throw new Unusable(`Its parameter ${quoted} is at an unknown place.`);
+    throw new Unusable(`Its parameter ${quotedName} is at an unknown place.`);
   if (place === "header") {
-    if (IGNORED_HEADERS.has(name.toLowerCase()) || reserved.headers.has(name.toLowerCase())) return [];
-    if (!isArgumentHeader(name)) return skip(`It needs the header ${quoted}, which no agent may set.`);
+    if (IGNORED_HEADERS.has(name.toLowerCase()) || reservedNames.headers.has(name.toLowerCase())) return [];
+    if (!isArgumentHeader(name)) return skip(`It needs the header ${quotedName}, which no agent may set.`);
   }
   // The connector gives it.
-  if (place === "query" && reserved.query.has(name)) return [];
+  if (place === "query" && reservedNames.query.has(name)) return [];
   const content = ownField(parameter, "content");
   const [media] = isRecord(content) ? Object.entries(content) : [];
-  if (media !== undefined && !JSON_TYPE.test(media[0])) return skip(`Its parameter ${quoted} is not JSON.`);
-  const given =
+  if (media !== undefined && !JSON_TYPE.test(media[0]))
+    return skip(`Its parameter ${quotedName} is not JSON.`);
+  const parameterSchema =
     media === undefined ? ownField(parameter, "schema") : ownField(document.table(media[1]), "schema");
-  const schema = document.schema(given ?? {});
-  const style = media === undefined ? styleOf(parameter, place, schema) : "json";
-  if (style === null) return skip(`Its parameter ${quoted} is written in a style that is not supported.`);
+  const schema = document.schema(parameterSchema ?? {});
+  const style = media === undefined ? parameterStyle(parameter, place, schema) : "json";
+  if (style === null) return skip(`Its parameter ${quotedName} is written in a style that is not supported.`);
   const text = typeof description === "string" ? { description: description.toWellFormed() } : {};
   return [
     {
@@ -157,11 +163,11 @@ const argumentOf = (document: Document, parameter: Table, reserved: Reserved): r
 
 const clean = (name: string): string => name.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, 64);
 
-const hasType = ({ type }: Table, wanted: ReadonlySet<unknown>): boolean =>
-  Array.isArray(type) ? type.some((each) => wanted.has(each)) : wanted.has(type);
+const hasType = ({ type }: Table, types: ReadonlySet<unknown>): boolean =>
+  Array.isArray(type) ? type.some((each) => types.has(each)) : types.has(type);
 
-/** How a parameter's value is written. Null: in a way that is not supported. */
-const styleOf = (
+/** How a parameter's value is written. Null if the way is not supported. */
+const parameterStyle = (
   parameter: Table,
   place: "path" | "query" | "header",
   schema: Table,
@@ -179,7 +185,7 @@ const styleOf = (
 };
 
 /** Two arguments never have one name: the later one is named with its place. */
-const named = (parameters: readonly Argument[], hasBody: boolean): readonly Argument[] => {
+const withUniqueNames = (parameters: readonly Argument[], hasBody: boolean): readonly Argument[] => {
   const names = new Set(hasBody ? [BODY] : []);
   return parameters.map(({ parameter, schema }) => {
     const { argument: plain, in: place } = parameter;
@@ -195,22 +201,22 @@ interface Body {
   readonly schema: Table;
 }
 
-const bodyOf = (document: Document, part: unknown): Body | null => {
+const requestBody = (document: Document, part: unknown): Body | null => {
   if (part === undefined) return null;
   const { content, required, description } = document.table(part);
   const types = isRecord(content) ? Object.entries(content) : [];
   const json = types.find(([type]) => JSON_TYPE.test(type));
-  const chosen = json ?? types.find(([type]) => type.toLowerCase() === FORM_TYPE);
-  if (chosen === undefined || !MEDIA_TYPE.test(chosen[0])) {
-    const listed = types
+  const choice = json ?? types.find(([type]) => type.toLowerCase() === FORM_TYPE);
+  if (choice === undefined || !MEDIA_TYPE.test(choice[0])) {
+    const typeList = types
       .map(([type]) => type.slice(0, 64))
       .slice(0, 3)
       .join(", ");
     throw new Unusable(
-      `Its body is neither JSON nor a form: ${listed === "" ? "none is described" : listed}.`,
+      `Its body is neither JSON nor a form: ${typeList === "" ? "none is described" : typeList}.`,
     );
   }
-  const [type, media] = chosen;
+  const [type, media] = choice;
   const schema = document.schema(ownField(document.table(media), "schema") ?? {});
   const encoding = json === undefined ? "form" : "json";
   return {
@@ -219,7 +225,7 @@ const bodyOf = (document: Document, part: unknown): Body | null => {
   };
 };
 
-const inputSchemaOf = (args: readonly Argument[], body: Body | null): Table => {
+const inputSchema = (args: readonly Argument[], body: Body | null): Table => {
   const all = [
     ...args.map(({ parameter: { argument, required }, schema }) => ({ argument, required, schema })),
     ...(body === null ? [] : [{ argument: BODY, required: body.body.required, schema: body.schema }]),

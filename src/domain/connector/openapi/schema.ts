@@ -79,19 +79,19 @@ export class Document {
 
   /** The part to which references lead. @throws Unusable (OS1) */
   resolve(part: unknown): unknown {
-    let found = part;
+    let target = part;
     for (let hop = 0; hop < HOPS; hop += 1) {
-      const reference = isRecord(found) ? ownField(found, "$ref") : undefined;
-      if (typeof reference !== "string") return found;
-      found = this.#at(reference);
+      const reference = isRecord(target) ? ownField(target, "$ref") : undefined;
+      if (typeof reference !== "string") return target;
+      target = this.#at(reference);
     }
     throw new Unusable("Its references lead in a circle.");
   }
 
   /** A table after its references. @throws Unusable */
   table(part: unknown): Table {
-    const found = this.resolve(part);
-    if (isRecord(found)) return found;
+    const target = this.resolve(part);
+    if (isRecord(target)) return target;
     throw new Unusable("A part of it is not written as OpenAPI wants it.");
   }
 
@@ -106,20 +106,20 @@ export class Document {
       throw new Unusable(
         `It refers to another document, ${JSON.stringify(reference.slice(0, 100))}, which is not fetched.`,
       );
-    let found: unknown = this.#root;
+    let value: unknown = this.#root;
     for (const step of reference.slice(1).split("/").slice(1)) {
-      const name = nameOf(step);
-      found = Array.isArray(found)
-        ? found[Number(name)]
-        : isRecord(found)
-          ? ownField(found, name)
+      const name = decodeStep(step);
+      value = Array.isArray(value)
+        ? value[Number(name)]
+        : isRecord(value)
+          ? ownField(value, name)
           : undefined;
     }
-    if (found === undefined || (reference !== "#" && !reference.startsWith("#/")))
+    if (value === undefined || (reference !== "#" && !reference.startsWith("#/")))
       throw new Unusable(
         `It refers to ${JSON.stringify(reference.slice(0, 100))}, which the description lacks.`,
       );
-    return found;
+    return value;
   }
 
   /** @param path the references and parts above this one */
@@ -139,18 +139,18 @@ export class Document {
 
   #keywords(part: Table, path: readonly string[]): Table {
     const below = [...path, ""];
-    const kept: [string, unknown][] = [];
+    const fields: [string, unknown][] = [];
     for (const [name, value] of Object.entries(part)) {
       if (Object.hasOwn(KEPT, name)) {
-        if (KEPT[name]?.(value) === true) kept.push([name, value]);
-      } else if (INNER.has(name)) kept.push([name, this.#schema(value, below)]);
+        if (KEPT[name]?.(value) === true) fields.push([name, value]);
+      } else if (INNER.has(name)) fields.push([name, this.#schema(value, below)]);
       else if (LISTS.has(name) && Array.isArray(value))
-        kept.push([name, value.map((each) => this.#schema(each, below))]);
-      else if (TABLES.has(name) && isRecord(value)) kept.push([name, this.#properties(value, below)]);
+        fields.push([name, value.map((each) => this.#schema(each, below))]);
+      else if (TABLES.has(name) && isRecord(value)) fields.push([name, this.#properties(value, below)]);
     }
     const names = ownField(part, "required");
-    if (Array.isArray(names)) kept.push(["required", this.#required(part, names)]);
-    return modern(part, Object.fromEntries(kept));
+    if (Array.isArray(names)) fields.push(["required", this.#required(part, names)]);
+    return modern(part, Object.fromEntries(fields));
   }
 
   #properties(value: Table, path: readonly string[]): Table {
@@ -164,18 +164,20 @@ export class Document {
 
   /** A field that only answers have. */
   #isReadOnly(part: unknown): boolean {
-    const found = this.resolve(part);
-    return isRecord(found) && ownField(found, "readOnly") === true;
+    const target = this.resolve(part);
+    return isRecord(target) && ownField(target, "readOnly") === true;
   }
 
   #required(part: Table, names: readonly unknown[]): readonly unknown[] {
     const properties = ownField(part, "properties");
-    const known = isRecord(properties) ? properties : {};
-    return names.filter((name) => typeof name === "string" && !this.#isReadOnly(ownField(known, name)));
+    const propertySchemas = isRecord(properties) ? properties : {};
+    return names.filter(
+      (name) => typeof name === "string" && !this.#isReadOnly(ownField(propertySchemas, name)),
+    );
   }
 }
 
-const nameOf = (step: string): string => {
+const decodeStep = (step: string): string => {
   try {
     return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
   } catch {
@@ -194,12 +196,12 @@ const modern = (part: Table, schema: Table): Table => {
     ] as const
   ).flatMap(([flag, bound]) => (ownField(part, flag) === true ? [[flag, bound] as const] : []));
   if (!isNullable && bounds.length === 0) return schema;
-  const changed = new Map(Object.entries(schema));
-  if (isNullable) changed.set("type", [type, "null"]);
+  const changedSchema = new Map(Object.entries(schema));
+  if (isNullable) changedSchema.set("type", [type, "null"]);
   for (const [flag, bound] of bounds) {
-    const value = changed.get(bound);
-    changed.delete(bound);
-    if (value !== undefined) changed.set(flag, value);
+    const value = changedSchema.get(bound);
+    changedSchema.delete(bound);
+    if (value !== undefined) changedSchema.set(flag, value);
   }
-  return Object.fromEntries(changed);
+  return Object.fromEntries(changedSchema);
 };

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { numberPage, readNumberCursor } from "../../../store/cursor.ts";
-import { at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
-import { projectsOf } from "../../../store/postgres/people/roles.ts";
+import { at, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
+import { readableProjects } from "../../../store/postgres/people/roles.ts";
 import { Activity, type ActivityEntry } from "../ports/activity.ts";
 
 /** Who did it, as an id. `news`: the event, `request`: its change request. */
@@ -42,7 +42,7 @@ export const layer = Layer.effect(
       // The newest ones of each project are few, and an index has them.
       const rows = yield* sql<ActivityEntry>`
         SELECT ${sql.literal(COLUMNS)}, ${isOwn} AS "isOwn" FROM (
-          SELECT newest.* FROM (${projectsOf(sql, reader)}) AS seen CROSS JOIN LATERAL (
+          SELECT newest.* FROM (${readableProjects(sql, reader)}) AS seen CROSS JOIN LATERAL (
             SELECT * FROM events WHERE events.project_id = seen.id AND events.news IS NOT NULL AND events.id < ${before}
             ORDER BY events.id DESC ${pageLimit(sql, limit)}
           ) AS newest
@@ -50,7 +50,7 @@ export const layer = Layer.effect(
           ORDER BY newest.id DESC ${pageLimit(sql, limit)}
         ) AS news ${sql.literal(JOINS)} ORDER BY news.id DESC`;
       return numberPage(rows, limit);
-    }, stored("activity.list"));
+    }, toStored("activity.list"));
     return {
       list,
       seenAt: (personId) =>
@@ -58,12 +58,12 @@ export const layer = Layer.effect(
           readonly at: number | null;
         }>`SELECT activity_seen_at AS at FROM users WHERE id = ${personId}`.pipe(
           Effect.map(([row]) => row?.at ?? null),
-          stored("activity.seenAt"),
+          toStored("activity.seenAt"),
         ),
       see: (personId, seenAt) =>
         sql`UPDATE users SET activity_seen_at = greatest(activity_seen_at, ${at(seenAt)}) WHERE id = ${personId}`.pipe(
           Effect.asVoid,
-          stored("activity.see"),
+          toStored("activity.see"),
         ),
     };
   }),

@@ -14,8 +14,8 @@ import {
   type NewApproval,
 } from "../ports/approvals.ts";
 import type { CallLimits, ExecutorCall } from "../../../store/ports/connectors/executor-calls.ts";
-import { shared } from "../../../store/postgres/connection/prepared.ts";
-import { after, at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
+import { after, at, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 import { putNote } from "../../../store/postgres/conversations/rows.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { insertCall, readRoom } from "../../../store/postgres/connectors/executor-calls.ts";
@@ -135,14 +135,14 @@ export const layer = Layer.effect(
     const { sql, from, get } = yield* makeReading;
     const { ask, move, begin } = yield* makeWriting;
     return {
-      ask: (asked, limits) => sql.withTransaction(ask(asked, limits)).pipe(stored("approvals.ask")),
+      ask: (asked, limits) => sql.withTransaction(ask(asked, limits)).pipe(toStored("approvals.ask")),
       find: (projectId, id) =>
         get(id).pipe(
           Effect.map((found) => (found?.projectId === projectId ? found : null)),
-          shared,
-          stored("approvals.find"),
+          onSharedConnection,
+          toStored("approvals.find"),
         ),
-      get: (id) => get(id).pipe(shared, stored("approvals.get")),
+      get: (id) => get(id).pipe(onSharedConnection, toStored("approvals.get")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, sessionId, status }) {
         const position = yield* readCursor(cursor);
         const ofSession = sessionId === undefined ? sql.literal("") : sql` AND session_id = ${sessionId}`;
@@ -152,14 +152,14 @@ export const layer = Layer.effect(
           ${from} WHERE approvals.project_id = ${projectId}${ofSession}${inStatus} ${place}
           ORDER BY asked_at DESC, approvals.id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows.map(approvalOf), limit, ({ askedAt, id }) => ({ at: askedAt, id }));
-      }, stored("approvals.list")),
-      move: (id, moved) => sql.withTransaction(move(id, moved)).pipe(stored("approvals.move")),
+      }, toStored("approvals.list")),
+      move: (id, moved) => sql.withTransaction(move(id, moved)).pipe(toStored("approvals.move")),
       begin: (id, { limits, now }) =>
-        sql.withTransaction(begin(id, limits, now)).pipe(stored("approvals.begin")),
+        sql.withTransaction(begin(id, limits, now)).pipe(toStored("approvals.begin")),
       attend: (id, until) =>
         sql`UPDATE approvals SET attended_until = ${at(until)} WHERE id = ${id}`.pipe(
           Effect.asVoid,
-          stored("approvals.attend"),
+          toStored("approvals.attend"),
         ),
       due: (now, lostBefore, limit) =>
         sql<Pick<ApprovalRow, "id" | "status">>`
@@ -170,7 +170,7 @@ export const layer = Layer.effect(
             WHEN 'pending' THEN expires_at <= ${at(now)}
             ELSE attended_until <= ${at(now)}
           END
-          ORDER BY moved_at ${sql.literal(`LIMIT ${limit}`)}`.pipe(stored("approvals.due")),
+          ORDER BY moved_at ${sql.literal(`LIMIT ${limit}`)}`.pipe(toStored("approvals.due")),
       pruneResults: (before) =>
         sql<{ readonly id: string }>`
           UPDATE approvals SET result_envelope = NULL WHERE id IN (
@@ -178,7 +178,7 @@ export const layer = Layer.effect(
             LIMIT ${PRUNE_STEP}
           ) RETURNING id`.pipe(
           Effect.map((rows) => rows.length),
-          stored("approvals.pruneResults"),
+          toStored("approvals.pruneResults"),
         ),
     };
   }),

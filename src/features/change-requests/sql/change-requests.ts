@@ -30,8 +30,8 @@ import { firstTransition } from "../../../machines/transition.ts";
 import { makeActorMemory } from "../../../store/postgres/actor-memory.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
-import { plannedAnew, shared } from "../../../store/postgres/connection/prepared.ts";
-import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { plannedAnew, onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
+import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 import { appendFor } from "../../../store/postgres/outbox.ts";
 import { hasRoleIn } from "../../../store/postgres/people/roles.ts";
 import { hasSpoken } from "./reviewers.ts";
@@ -154,14 +154,14 @@ const makeReads = Effect.gen(function* () {
   const get: Service["get"] = (projectId, number) =>
     sql<Row>`SELECT ${columns} FROM change_requests WHERE project_id = ${projectId} AND number = ${number}`.pipe(
       Effect.map(first),
-      shared,
-      stored("changeRequests.get"),
+      onSharedConnection,
+      toStored("changeRequests.get"),
     );
   const byId: Service["byId"] = (id) =>
     sql<Row>`SELECT ${columns} FROM change_requests WHERE id = ${id}`.pipe(
       Effect.map(first),
-      shared,
-      stored("changeRequests.byId"),
+      onSharedConnection,
+      toStored("changeRequests.byId"),
     );
   return { get, byId };
 });
@@ -176,14 +176,14 @@ const makeLooks = Effect.gen(function* () {
       SELECT ${columns} FROM change_requests
       WHERE project_id = ${projectId} AND pull_number = ${pullNumber} ORDER BY number DESC LIMIT 1`.pipe(
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
-      stored("changeRequests.byPull"),
+      toStored("changeRequests.byPull"),
     );
   const openOf: Service["openOf"] = (projectId, headRef) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
       WHERE project_id = ${projectId} AND head_ref = ${headRef} AND status = 'open'`.pipe(
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
-      stored("changeRequests.openOf"),
+      toStored("changeRequests.openOf"),
     );
   const mergedOf: Service["mergedOf"] = (projectId, { headRef, baseRef, before = null }) =>
     sql<Row>`
@@ -192,7 +192,7 @@ const makeLooks = Effect.gen(function* () {
         AND (${before}::integer IS NULL OR number < ${before})
       ORDER BY number DESC LIMIT 1`.pipe(
       Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
-      stored("changeRequests.mergedOf"),
+      toStored("changeRequests.mergedOf"),
     );
   const allOpen: Service["allOpen"] = ({ projectId, after: last, limit }) =>
     sql<Row>`
@@ -201,7 +201,7 @@ const makeLooks = Effect.gen(function* () {
         AND (${last === null} OR (project_id, head_ref) > (${last?.projectId ?? null}::uuid, ${last?.headRef ?? null}))
       ORDER BY project_id, head_ref LIMIT ${limit}`.pipe(
       Effect.map((rows) => rows.map(requestOf)),
-      stored("changeRequests.allOpen"),
+      toStored("changeRequests.allOpen"),
     );
   const noteTips: Service["noteTips"] = (projectId, number, { tips: { base, head }, now }) =>
     Effect.gen(function* () {
@@ -210,7 +210,7 @@ const makeLooks = Effect.gen(function* () {
         WHERE project_id = ${projectId} AND number = ${number} AND status = 'open'
           AND (base_tip, head_tip) IS DISTINCT FROM (${base}, ${head}) RETURNING ${columns}`;
       if (row !== undefined) yield* events.append([changeRequestMoved(requestOf(row), now)]);
-    }).pipe(sql.withTransaction, stored("changeRequests.noteTips"));
+    }).pipe(sql.withTransaction, toStored("changeRequests.noteTips"));
   const edit: Service["edit"] = (projectId, number, { title, description, now }) =>
     Effect.gen(function* () {
       const [row] = yield* sql<Row>`
@@ -221,7 +221,7 @@ const makeLooks = Effect.gen(function* () {
       const edited = requestOf(row);
       yield* events.append([changeRequestMoved(edited, now)]);
       return edited;
-    }).pipe(sql.withTransaction, stored("changeRequests.edit"));
+    }).pipe(sql.withTransaction, toStored("changeRequests.edit"));
   return { byPull, openOf, mergedOf, allOpen, noteTips, edit };
 });
 
@@ -255,14 +255,14 @@ const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> =
   });
   return {
     list: (projectId, request) =>
-      listIn(sql`project_id = ${projectId}`, request).pipe(stored("changeRequests.list")),
+      listIn(sql`project_id = ${projectId}`, request).pipe(toStored("changeRequests.list")),
     listOf: ({ accountId, userId }, request) =>
       listIn(
         sql`project_id IN (
           SELECT project.id FROM projects AS project
           WHERE project.account_id = ${accountId} AND ${userId === null ? sql`true` : hasRoleIn(sql, userId)})`,
         request,
-      ).pipe(stored("changeRequests.listOf")),
+      ).pipe(toStored("changeRequests.listOf")),
   };
 };
 
@@ -284,7 +284,7 @@ export const layer = Layer.effect(
               ? new Taken({ what: request.headRef })
               : error,
           ),
-          stored("changeRequests.open"),
+          toStored("changeRequests.open"),
         ),
       withPulls: (projectId, limit) =>
         sql<Row>`
@@ -292,7 +292,7 @@ export const layer = Layer.effect(
           WHERE project_id = ${projectId} AND (status = 'open' OR pull_status IN ('wanted', 'open'))
           ORDER BY status = 'open', number LIMIT ${limit}`.pipe(
           Effect.map((rows) => rows.map(requestOf)),
-          stored("changeRequests.withPulls"),
+          toStored("changeRequests.withPulls"),
         ),
       recordPull: (projectId, number, pull) => {
         const known = pull === null || pull.status === "wanted" ? null : pull;
@@ -301,7 +301,7 @@ export const layer = Layer.effect(
             pull_url = ${known?.url ?? null}
           WHERE project_id = ${projectId} AND number = ${number}`.pipe(
           Effect.asVoid,
-          stored("changeRequests.recordPull"),
+          toStored("changeRequests.recordPull"),
         );
       },
     };

@@ -13,8 +13,8 @@ import {
   type RemarkPlace,
 } from "../ports/remarks.ts";
 import { cutPage, readCursor } from "../../../store/cursor.ts";
-import { shared } from "../../../store/postgres/connection/prepared.ts";
-import { at, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
+import { at, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 import { PERSON_NOW } from "../../../store/postgres/people/roles.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 
@@ -85,8 +85,8 @@ const makeReads = Effect.gen(function* () {
       SELECT ${columns} FROM change_request_remarks remark JOIN users ON users.id = remark.created_by
       WHERE change_request_id = ${requestId} AND remark.id = ${id}`.pipe(
       Effect.map(first),
-      shared,
-      stored("remarks.get"),
+      onSharedConnection,
+      toStored("remarks.get"),
     );
   const list: Remarks["Service"]["list"] = Effect.fnUntraced(function* (requestId, { cursor, limit }) {
     const position = yield* readCursor(cursor);
@@ -100,7 +100,7 @@ const makeReads = Effect.gen(function* () {
         }
       ORDER BY remark.created_at, remark.id ${pageLimit(sql, limit)}`;
     return cutPage(rows.map(remarkOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-  }, stored("remarks.list"));
+  }, toStored("remarks.list"));
   const verdicts: Remarks["Service"]["verdicts"] = (requestId) =>
     sql<NamedVerdict>`
       SELECT * FROM (
@@ -111,7 +111,7 @@ const makeReads = Effect.gen(function* () {
         JOIN projects AS project ON project.id = request.project_id
         WHERE change_request_id = ${requestId} AND kind <> 'comment'
         ORDER BY remark.created_by, remark.created_at DESC, remark.id DESC
-      ) newest ORDER BY at, by`.pipe(shared, stored("remarks.verdicts"));
+      ) newest ORDER BY at, by`.pipe(onSharedConnection, toStored("remarks.verdicts"));
   return { get, list, verdicts };
 });
 
@@ -154,10 +154,10 @@ export const layer = Layer.effect(
       });
     return {
       ...reads,
-      add: (request, remark) => writing(request.id, add(request, remark)).pipe(stored("remarks.add")),
+      add: (request, remark) => writing(request.id, add(request, remark)).pipe(toStored("remarks.add")),
       edit: (request, id, { body, at: now }) =>
         writing(request.id, change(request, { id, now }, sql`body = ${body}, edited_at = ${at(now)}`)).pipe(
-          stored("remarks.edit"),
+          toStored("remarks.edit"),
         ),
       resolve: (request, id, { by, at: now }) =>
         writing(
@@ -167,7 +167,7 @@ export const layer = Layer.effect(
             { id, now },
             sql`resolved_by = ${by}::uuid, resolved_at = ${by === null ? null : at(now)}::timestamptz`,
           ),
-        ).pipe(stored("remarks.resolve")),
+        ).pipe(toStored("remarks.resolve")),
       remove: (request, id, now) =>
         writing(
           request.id,
@@ -177,7 +177,7 @@ export const layer = Layer.effect(
             if (rows.length > 0) yield* changed(request, now);
             return rows.length > 0;
           }),
-        ).pipe(stored("remarks.remove")),
+        ).pipe(toStored("remarks.remove")),
     };
   }),
 );

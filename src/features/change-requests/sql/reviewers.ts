@@ -5,8 +5,8 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { changeRequestMoved, reviewRequested } from "../ports/change-request-steps.ts";
 import type { ChangeRequest } from "../ports/change-requests.ts";
 import { type Asking, type Reviewer, Reviewers, REVIEWERS_MAX } from "../ports/reviewers.ts";
-import { shared } from "../../../store/postgres/connection/prepared.ts";
-import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
+import { at, toStored } from "../../../store/postgres/connection/statement.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 
 /** Whether a reviewer said something since she was asked. `reviewer` names her row. */
@@ -24,7 +24,7 @@ export const layer = Layer.effect(
         SELECT user_id AS "userId", users.name, asked_by AS "askedBy", asked_at AS "askedAt",
           ${sql.literal(hasSpoken("change_request_reviewers"))} AS "hasSpoken"
         FROM change_request_reviewers JOIN users ON users.id = user_id
-        WHERE change_request_id = ${requestId} ORDER BY asked_at, user_id`.pipe(shared);
+        WHERE change_request_id = ${requestId} ORDER BY asked_at, user_id`.pipe(onSharedConnection);
     /** The row of the request is locked, so that concurrent reviewers are counted. */
     const ask = Effect.fnUntraced(function* (request: ChangeRequest, { userId, askedBy, askedAt }: Asking) {
       yield* sql`SELECT 1 FROM change_requests WHERE id = ${request.id} FOR UPDATE`;
@@ -48,10 +48,10 @@ export const layer = Layer.effect(
       return gone.length > 0;
     });
     return {
-      list: (requestId) => rows(requestId).pipe(stored("reviewers.list")),
-      ask: (request, reviewer) => sql.withTransaction(ask(request, reviewer)).pipe(stored("reviewers.ask")),
+      list: (requestId) => rows(requestId).pipe(toStored("reviewers.list")),
+      ask: (request, reviewer) => sql.withTransaction(ask(request, reviewer)).pipe(toStored("reviewers.ask")),
       withdraw: (request, userId, now) =>
-        sql.withTransaction(withdraw(request, userId, now)).pipe(stored("reviewers.withdraw")),
+        sql.withTransaction(withdraw(request, userId, now)).pipe(toStored("reviewers.withdraw")),
     };
   }),
 );

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import { Fenced } from "../../../store/ports/journal.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
-import { at, json, stored } from "../../../store/postgres/connection/statement.ts";
+import { at, json, toStored } from "../../../store/postgres/connection/statement.ts";
 import { resealRows } from "../../../store/postgres/reseal.ts";
 import {
   ModelProviders,
@@ -123,13 +123,13 @@ export const layer = Layer.effect(
             (error) => isSqlError(error) && violatedConstraint(error) === "model_providers_name_key",
             () => Effect.fail(new NameTaken({ name: provider.name })),
           ),
-          stored("modelProviders.create"),
+          toStored("modelProviders.create"),
         ),
       list: (place) =>
         sql<Row>`
           SELECT ${sql.literal(COLUMNS)} FROM model_providers WHERE ${placed(sql, place)} ORDER BY created_at, id`.pipe(
           Effect.map((rows) => rows.map(providerOf)),
-          stored("modelProviders.list"),
+          toStored("modelProviders.list"),
         ),
       usable: ({ accountId, projectId, personId }) =>
         sql<Row>`
@@ -138,19 +138,19 @@ export const layer = Layer.effect(
             OR (project_id IS NULL AND user_id IS NULL))
           ORDER BY ${sql.literal(NARROWEST)}`.pipe(
           Effect.map((rows) => rows.map(providerOf)),
-          stored("modelProviders.usable"),
+          toStored("modelProviders.usable"),
         ),
-      get: (place, id) => get(place, id).pipe(stored("modelProviders.get")),
-      change: (...given) => sql.withTransaction(change(...given)).pipe(stored("modelProviders.change")),
+      get: (place, id) => get(place, id).pipe(toStored("modelProviders.get")),
+      change: (...given) => sql.withTransaction(change(...given)).pipe(toStored("modelProviders.change")),
       remove: (place, id) =>
         sql`DELETE FROM model_providers WHERE ${placed(sql, place)} AND id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("modelProviders.remove"),
+          toStored("modelProviders.remove"),
         ),
       noteRefusal: (id, refusal) =>
         sql`
           UPDATE model_providers SET refused_at = ${at(refusal?.at ?? null)}, refusal = ${refusal?.text ?? null}
-          WHERE id = ${id}`.pipe(Effect.asVoid, stored("modelProviders.noteRefusal")),
+          WHERE id = ${id}`.pipe(Effect.asVoid, toStored("modelProviders.noteRefusal")),
       ofSandbox: (sandboxId, name) =>
         sql<Row & SandboxRow>`
           SELECT provider.*, session.id AS "sessionId", session.project_id AS "sessionProjectId", session.origin,
@@ -163,7 +163,7 @@ export const layer = Layer.effect(
               ORDER BY ${sql.literal(NARROWEST)}) AS provider
           WHERE sandbox.id = ${sandboxId} AND sandbox.status IN ('provisioning', 'active')`.pipe(
           Effect.map(inSandbox),
-          stored("modelProviders.ofSandbox"),
+          toStored("modelProviders.ofSandbox"),
         ),
     };
   }),

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { stored } from "../../../store/postgres/connection/statement.ts";
+import { toStored } from "../../../store/postgres/connection/statement.ts";
 import { type CountedUsage, ModelUsage } from "../ports/model-usage.ts";
 
 const SUMS = `sum(calls)::bigint::float8 AS calls, sum(untold_calls)::bigint::float8 AS "untoldCalls",
@@ -19,12 +19,12 @@ export const layer = Layer.effect(
           SELECT to_char(day, 'YYYY-MM-DD') AS day, model, ${sql.literal(SUMS)} FROM model_usage
           WHERE project_id = ${projectId} AND day BETWEEN ${from}::date AND ${to}::date
           GROUP BY model_usage.day, model ORDER BY model_usage.day DESC, model COLLATE "C"`.pipe(
-          stored("modelUsage.days"),
+          toStored("modelUsage.days"),
         ),
       ofSession: (sessionId) =>
         sql<CountedUsage>`
           SELECT model, ${sql.literal(SUMS)} FROM model_usage WHERE session_id = ${sessionId}
-          GROUP BY model ORDER BY model COLLATE "C"`.pipe(stored("modelUsage.ofSession")),
+          GROUP BY model ORDER BY model COLLATE "C"`.pipe(toStored("modelUsage.ofSession")),
     };
   }),
 );

@@ -14,7 +14,7 @@ import {
   type OutboundDelivery,
 } from "../ports/outbound-deliveries.ts";
 import { makeDisable } from "./outbound-webhooks.ts";
-import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 
 /** How many deliveries one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -198,11 +198,11 @@ export const layer = Layer.effect(
     const [claim, record] = [yield* makeClaim, yield* makeRecord];
     const [replay, prune] = [yield* makeReplay, yield* makePrune];
     return {
-      claim: (request) => claim(request).pipe(stored("outboundDeliveries.claim")),
+      claim: (request) => claim(request).pipe(toStored("outboundDeliveries.claim")),
       record: (results, now) =>
         results.length === 0
           ? Effect.void
-          : sql.withTransaction(record(results, now)).pipe(stored("outboundDeliveries.record")),
+          : sql.withTransaction(record(results, now)).pipe(toStored("outboundDeliveries.record")),
       list: Effect.fnUntraced(function* (webhookId, { cursor, limit }) {
         const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
@@ -210,7 +210,7 @@ export const layer = Layer.effect(
           WHERE outbound_webhook_id = ${webhookId} ${after(sql, { at: "created_at", id: "id" }, position)}
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows.map(deliveryOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-      }, stored("outboundDeliveries.list")),
+      }, toStored("outboundDeliveries.list")),
       newest: (webhookIds) =>
         sql<Row>`
           SELECT newest.* FROM unnest(${[...webhookIds]}::uuid[]) AS webhook (id) CROSS JOIN LATERAL (
@@ -218,15 +218,15 @@ export const layer = Layer.effect(
             ORDER BY created_at DESC, outbound_deliveries.id DESC LIMIT 1
           ) AS newest`.pipe(
           Effect.map((rows) => new Map(rows.map((row) => [row.webhookId, deliveryOf(row)]))),
-          stored("outboundDeliveries.newest"),
+          toStored("outboundDeliveries.newest"),
         ),
-      replay: (...given) => sql.withTransaction(replay(...given)).pipe(stored("outboundDeliveries.replay")),
-      prune: (before) => prune(before).pipe(stored("outboundDeliveries.prune")),
+      replay: (...given) => sql.withTransaction(replay(...given)).pipe(toStored("outboundDeliveries.replay")),
+      prune: (before) => prune(before).pipe(toStored("outboundDeliveries.prune")),
       waiting: sql<{ readonly count: number; readonly oldestAt: number | null }>`
         SELECT count(*)::integer AS count, min(created_at) AS "oldestAt" FROM outbound_deliveries
         WHERE status = 'pending'`.pipe(
         Effect.map(([row]) => row ?? { count: 0, oldestAt: null }),
-        stored("outboundDeliveries.waiting"),
+        toStored("outboundDeliveries.waiting"),
       ),
     };
   }),

@@ -16,7 +16,7 @@ import {
   type ReceiverBehind,
 } from "../ports/outbound-webhooks.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
-import { after, at, json, pageLimit, stored } from "../../../store/postgres/connection/statement.ts";
+import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 import { resealRows } from "../../../store/postgres/reseal.ts";
 
 const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",
@@ -175,20 +175,20 @@ export const layer = Layer.effect(
     const disable = yield* makeDisable;
     const collect = yield* makeCollect;
     return {
-      create: (webhook) => sql.withTransaction(create(webhook)).pipe(stored("outboundWebhooks.create")),
-      change: (wanted) => sql.withTransaction(change(wanted)).pipe(stored("outboundWebhooks.change")),
-      enable: (...given) => sql.withTransaction(enable(...given)).pipe(stored("outboundWebhooks.enable")),
+      create: (webhook) => sql.withTransaction(create(webhook)).pipe(toStored("outboundWebhooks.create")),
+      change: (wanted) => sql.withTransaction(change(wanted)).pipe(toStored("outboundWebhooks.change")),
+      enable: (...given) => sql.withTransaction(enable(...given)).pipe(toStored("outboundWebhooks.enable")),
       disable: (projectId, id, { reason, now }) =>
         Effect.gen(function* () {
           const known = yield* get(projectId, id);
           return known === null ? null : ((yield* disable(id, reason, now)) ?? known);
-        }).pipe(sql.withTransaction, stored("outboundWebhooks.disable")),
+        }).pipe(sql.withTransaction, toStored("outboundWebhooks.disable")),
       remove: (projectId, id) =>
         sql`DELETE FROM outbound_webhooks WHERE project_id = ${projectId} AND id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("outboundWebhooks.remove"),
+          toStored("outboundWebhooks.remove"),
         ),
-      get: (projectId, id) => get(projectId, id).pipe(stored("outboundWebhooks.get")),
+      get: (projectId, id) => get(projectId, id).pipe(toStored("outboundWebhooks.get")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit }) {
         const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
@@ -196,7 +196,7 @@ export const layer = Layer.effect(
           WHERE project_id = ${projectId} ${after(sql, { at: "created_at", id: "id" }, position)}
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows.map(webhookOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-      }, stored("outboundWebhooks.list")),
+      }, toStored("outboundWebhooks.list")),
       behind: (limit) =>
         sql<ReceiverBehind>`
           SELECT webhook.id, webhook.project_id AS "projectId", project.name AS "projectName", webhook.events,
@@ -206,9 +206,9 @@ export const layer = Layer.effect(
             SELECT FROM events WHERE events.project_id = webhook.project_id
               AND (events.tx, events.id) > (webhook.cursor_tx, webhook.cursor_row)
               AND events.tx < pg_snapshot_xmin(pg_current_snapshot())
-          ) ORDER BY cursor_tx, webhook.id LIMIT ${limit}`.pipe(stored("outboundWebhooks.behind")),
+          ) ORDER BY cursor_tx, webhook.id LIMIT ${limit}`.pipe(toStored("outboundWebhooks.behind")),
       collect: (collected) =>
-        sql.withTransaction(collect(collected)).pipe(stored("outboundWebhooks.collect")),
+        sql.withTransaction(collect(collected)).pipe(toStored("outboundWebhooks.collect")),
     };
   }),
 );

@@ -7,7 +7,7 @@ import {
   type CountedCall,
   isNear,
   type LimitState,
-  monthOf,
+  utcMonth,
   spentBy,
   type SpendCount,
   spendCounts,
@@ -17,7 +17,7 @@ import {
   sumIn,
 } from "../../../domain/sandbox/spend.ts";
 import { utcDay } from "../../../domain/conversation/usage.ts";
-import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { at, toStored } from "../../../store/postgres/connection/statement.ts";
 import { putNote } from "../../../store/postgres/conversations/rows.ts";
 import { addModelUsage } from "../../../store/postgres/projects/model-usage.ts";
 import {
@@ -306,7 +306,7 @@ const makeLimits = Effect.gen(function* () {
         FROM spend_limits AS limits
           LEFT JOIN spend ON spend.account_id = limits.account_id AND spend.scope = limits.scope
             AND spend.subject = limits.subject AND spend.period = CASE limits.scope
-              WHEN 'session' THEN '' WHEN 'trigger' THEN ${utcDay(now)} ELSE ${monthOf(now)} END
+              WHEN 'session' THEN '' WHEN 'trigger' THEN ${utcDay(now)} ELSE ${utcMonth(now)} END
         WHERE limits.account_id = ${accountId} AND NOT (limits.scope = 'session' AND EXISTS (
           SELECT FROM project_sessions WHERE deleted_at IS NOT NULL
             AND id = (CASE limits.scope WHEN 'session' THEN limits.subject END)::uuid))
@@ -331,33 +331,33 @@ export const layer = Layer.effect(
     const { set, list } = yield* makeLimits;
     const running = yield* makeRunning;
     return {
-      set: (wish) => sql.withTransaction(set(wish)).pipe(stored("spend.set")),
+      set: (wish) => sql.withTransaction(set(wish)).pipe(toStored("spend.set")),
       remove: ({ accountId, scope, subject }) =>
         sql`
           DELETE FROM spend_limits WHERE account_id = ${accountId} AND scope = ${scope} AND subject = ${subject}
           RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("spend.remove"),
+          toStored("spend.remove"),
         ),
-      list: (accountId, now) => list(accountId, now).pipe(stored("spend.list")),
+      list: (accountId, now) => list(accountId, now).pipe(toStored("spend.list")),
       hasLimits: (accountId) =>
         sql`SELECT id FROM spend_limits WHERE account_id = ${accountId} LIMIT 1`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("spend.hasLimits"),
+          toStored("spend.hasLimits"),
         ),
-      callerIn: (sandboxId) => callerIn(sandboxId).pipe(stored("spend.callerIn")),
+      callerIn: (sandboxId) => callerIn(sandboxId).pipe(toStored("spend.callerIn")),
       hasPerson: (accountId, userId) =>
         sql`SELECT id FROM users WHERE account_id = ${accountId} AND id = ${userId}`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("spend.hasPerson"),
+          toStored("spend.hasPerson"),
         ),
       ofSession: ({ accountId, parentSessionId, ...session }, now) =>
         Effect.gen(function* () {
           const above = parentSessionId === null ? [] : yield* chain(parentSessionId);
           const counts = spendCounts([session, ...above], { now, isOwn: false });
           return yield* states(accountId, counts, false);
-        }).pipe(stored("spend.ofSession")),
-      running: (accountId) => running(accountId).pipe(stored("spend.running")),
+        }).pipe(toStored("spend.ofSession")),
+      running: (accountId) => running(accountId).pipe(toStored("spend.running")),
       spentBySession: (sessionId) =>
         sql<SpendSums>`
           SELECT spend.tokens::float8 AS tokens, spend.cost::float8 AS cost
@@ -365,7 +365,7 @@ export const layer = Layer.effect(
           WHERE session.id = ${sessionId} AND spend.period = '' AND spend.scope = 'session'
             AND spend.subject = session.id::text`.pipe(
           Effect.map(([row = NO_SPEND]) => row),
-          stored("spend.spentBySession"),
+          toStored("spend.spentBySession"),
         ),
       month: (accountId, month) =>
         sql<SpentFor>`
@@ -374,20 +374,20 @@ export const layer = Layer.effect(
           FROM spend
           WHERE account_id = ${accountId} AND left(period, 7) = ${month}
             AND scope IN ('account', 'person', 'project')
-          ORDER BY cost DESC, tokens DESC, period DESC, subject`.pipe(stored("spend.month")),
+          ORDER BY cost DESC, tokens DESC, period DESC, subject`.pipe(toStored("spend.month")),
       // Without limits it is one insert, which needs no transaction.
       reserve: (call) =>
         (call.caller.isLimited ? sql.withTransaction(reserve(call)) : reserve(call)).pipe(
-          stored("spend.reserve"),
+          toStored("spend.reserve"),
         ),
-      settle: (call) => sql.withTransaction(settle(call)).pipe(stored("spend.settle")),
+      settle: (call) => sql.withTransaction(settle(call)).pipe(toStored("spend.settle")),
       renew: (ids, now) =>
         sql`
           UPDATE spend_reservations SET expires_at = ${at(now + RESERVED_MS)} WHERE id = ANY (${[...ids]}::uuid[])`.pipe(
           Effect.asVoid,
-          stored("spend.renew"),
+          toStored("spend.renew"),
         ),
-      lapse: (now) => sql.withTransaction(lapse(now)).pipe(stored("spend.lapse")),
+      lapse: (now) => sql.withTransaction(lapse(now)).pipe(toStored("spend.lapse")),
     };
   }),
 );

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { at, toStored } from "../../../store/postgres/connection/statement.ts";
 import { resealRows } from "../../../store/postgres/reseal.ts";
 import { type Holder, type Subscription, Subscriptions } from "../ports/subscriptions.ts";
 import { sealedNameOf } from "../sealing.ts";
@@ -46,11 +46,12 @@ const makeDeliveries = Effect.gen(function* () {
     (typeof Subscriptions)["Service"],
     "deliver" | "forgetDelivery" | "deliveredTo" | "holdersBelow" | "holdersOf"
   > = {
-    deliver: (...delivery) => sql.withTransaction(deliver(...delivery)).pipe(stored("subscriptions.deliver")),
+    deliver: (...delivery) =>
+      sql.withTransaction(deliver(...delivery)).pipe(toStored("subscriptions.deliver")),
     forgetDelivery: (sandboxId) =>
       sql`DELETE FROM delivered_subscriptions WHERE sandbox_id = ${sandboxId}`.pipe(
         Effect.asVoid,
-        stored("subscriptions.forgetDelivery"),
+        toStored("subscriptions.forgetDelivery"),
       ),
     deliveredTo: (sandboxId) =>
       sql<Row>`
@@ -59,7 +60,7 @@ const makeDeliveries = Effect.gen(function* () {
           JOIN session_sandboxes AS sandbox ON sandbox.id = delivered.sandbox_id
         WHERE delivered.sandbox_id = ${sandboxId} AND sandbox.ended_at IS NULL`.pipe(
         Effect.map(firstOf),
-        stored("subscriptions.deliveredTo"),
+        toStored("subscriptions.deliveredTo"),
       ),
     holdersBelow: (sessionId) =>
       sql<Holder>`
@@ -71,13 +72,13 @@ const makeDeliveries = Effect.gen(function* () {
         SELECT sandbox.id AS "sandboxId", sandbox.session_id AS "sessionId"
         FROM below JOIN session_sandboxes AS sandbox ON sandbox.session_id = below.id AND sandbox.ended_at IS NULL
           JOIN delivered_subscriptions AS delivered ON delivered.sandbox_id = sandbox.id
-        ORDER BY sandbox.id`.pipe(stored("subscriptions.holdersBelow")),
+        ORDER BY sandbox.id`.pipe(toStored("subscriptions.holdersBelow")),
     holdersOf: (userId, runtime) =>
       sql<Holder>`
         SELECT sandbox.id AS "sandboxId", sandbox.session_id AS "sessionId"
         FROM delivered_subscriptions AS delivered JOIN session_sandboxes AS sandbox ON sandbox.id = delivered.sandbox_id
         WHERE delivered.user_id = ${userId} AND delivered.runtime = ${runtime} AND sandbox.ended_at IS NULL
-        ORDER BY sandbox.id`.pipe(stored("subscriptions.holdersOf")),
+        ORDER BY sandbox.id`.pipe(toStored("subscriptions.holdersOf")),
   };
   return service;
 });
@@ -102,25 +103,25 @@ export const layer = Layer.effect(
     });
     return {
       ...(yield* makeDeliveries),
-      save: (given) => save(given).pipe(stored("subscriptions.save")),
+      save: (given) => save(given).pipe(toStored("subscriptions.save")),
       list: ({ accountId, userId }) =>
         sql<Row>`
           SELECT ${sql.literal(COLUMNS)} FROM subscriptions
           WHERE account_id = ${accountId} AND user_id = ${userId} ORDER BY runtime COLLATE "C"`.pipe(
           Effect.map((rows) => rows.map(read)),
-          stored("subscriptions.list"),
+          toStored("subscriptions.list"),
         ),
       remove: (id) =>
         sql`DELETE FROM subscriptions WHERE id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("subscriptions.remove"),
+          toStored("subscriptions.remove"),
         ),
       renew: (id, { sealed, now }) =>
         sql`
           UPDATE subscriptions SET sealed_version = ${sealed.version}, envelope = ${Buffer.from(sealed.envelope)}, renewed_at = ${at(now)}
           WHERE id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("subscriptions.renew"),
+          toStored("subscriptions.renew"),
         ),
     };
   }),

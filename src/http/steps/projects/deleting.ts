@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { deletionAt } from "../../../domain/project/deletion.ts";
 import { stopDeleted } from "../../../duties/deletions.ts";
-import { audited } from "../../../services/audit.ts";
+import { withAudit } from "../../../services/audit.ts";
 import { Directory } from "../../../services/directory.ts";
 import { Manifests } from "../../../services/projects/manifests.ts";
 import { ProjectDeletions } from "../../../store/ports/projects/project-deletions.ts";
@@ -18,7 +18,7 @@ export const deleteProject = Effect.fnUntraced(function* (pid: string) {
   const now = yield* Clock.currentTimeMillis;
   const deletesAt = deletionAt(project, now);
   const deleted = yield* (yield* ProjectDeletions).begin(pid, { now, deletesAt }).pipe(
-    audited((made) =>
+    withAudit((made) =>
       made?.deletesAt === deletesAt && project.status !== "deleted"
         ? {
             action: "project.deleted",
@@ -49,7 +49,7 @@ export const restoreProject = Effect.fnUntraced(function* (pid: string) {
   const restored = yield* (yield* ProjectDeletions)
     .restore(pid, now)
     .pipe(
-      audited((made) =>
+      withAudit((made) =>
         made === null
           ? null
           : { action: "project.restored", target: pid, changes: { name: made.name, status: made.status } },

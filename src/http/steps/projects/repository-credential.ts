@@ -6,7 +6,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
-import { audited } from "../../../services/audit.ts";
+import { withAudit } from "../../../services/audit.ts";
 import { Entropy } from "../../../services/entropy.ts";
 import { Keyring } from "../../../services/keyring.ts";
 import { Manifests } from "../../../services/projects/manifests.ts";
@@ -71,7 +71,7 @@ const put = Effect.fnUntraced(function* (
   const row = { action, target: project.id, changes: { kind: credential?.kind ?? "none" } } as const;
   const replaced = yield* projects
     .replaceCredential(project.id, sealed, yield* Clock.currentTimeMillis)
-    .pipe(audited((found) => (found === null ? null : row)));
+    .pipe(withAudit((found) => (found === null ? null : row)));
   if (replaced === null) return yield* notFound("project");
   const { user } = yield* Caller;
   yield* Effect.logInfo("a repository's credential was replaced", {

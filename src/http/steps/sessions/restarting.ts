@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect";
 import { Actors } from "../../../services/actors.ts";
 import { askedFor } from "../../../services/audit.ts";
-import { callingOf, requireCounted } from "../../../services/projects/counted-models.ts";
-import { requireProviderOf } from "../../../services/projects/models.ts";
+import { callingSession, requireCounted } from "../../../services/projects/counted-models.ts";
+import { requireChosenProvider } from "../../../services/projects/models.ts";
 import { sandboxToGoOn } from "../../../services/sessions/warm-pool.ts";
 import { CHILDREN_MAX, isLive } from "../../../domain/session/session.ts";
 import { GitBackend } from "../../../git/port.ts";
@@ -33,9 +33,9 @@ export interface RestartWish {
  * provider when it starts does not boot without that provider, and no other one gets its calls.
  */
 const requireStartable = Effect.fnUntraced(function* (session: Session) {
-  const calling = yield* callingOf(session);
+  const calling = yield* callingSession(session);
   if (calling === null) return;
-  const hasProvider = requireProviderOf(session, calling);
+  const hasProvider = requireChosenProvider(session, calling);
   yield* Effect.andThen(hasProvider, requireCounted(session, calling)).pipe(
     Effect.catchTags({
       UnknownModel: ({ message }) => new Conflict({ error: message, code: "unknown_model" }),

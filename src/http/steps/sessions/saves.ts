@@ -1,7 +1,7 @@
 /** The saved work of a project's sessions. */
 import * as Effect from "effect/Effect";
 import { sessionTitle } from "../../../domain/session/title.ts";
-import { audited } from "../../../services/audit.ts";
+import { withAudit } from "../../../services/audit.ts";
 import { Saves } from "../../../saves/port.ts";
 import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
@@ -20,7 +20,7 @@ export const deleteSave = Effect.fnUntraced(function* (params: SessionPath & { r
   if (!isThere) return yield* notFound("save");
   const forgotten = (yield* Sessions).forgetEarlier(session.id, params.id);
   yield* forgotten.pipe(
-    audited(() => ({ action: "session.save_deleted", target: session.id, changes: { save: params.id } })),
+    withAudit(() => ({ action: "session.save_deleted", target: session.id, changes: { save: params.id } })),
   );
 });
 

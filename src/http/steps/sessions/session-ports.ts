@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { DaemonClient } from "../../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../../sandbox/port.ts";
-import { linked } from "../../../services/answered.ts";
+import { withLink } from "../../../services/answered.ts";
 import { serviceContext } from "../../../services/sessions/service-context.ts";
 import { Sandboxes } from "../../../store/ports/sessions/sandboxes.ts";
 import { Caller } from "../../api/access.ts";
@@ -23,10 +23,10 @@ const unreachable = () =>
 export const sessionPorts = Effect.fnUntraced(
   function* (params: { readonly pid: string; readonly sid: string }) {
     const session = yield* sessionToEnter(yield* Caller, params, "enter_port");
-    const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+    const sandbox = yield* (yield* Sandboxes).newest(session.id);
     if (session.status !== "running" || sandbox?.status !== "active") return yield* notRunning();
     const daemon = yield* DaemonClient;
-    const link = yield* linked(yield* SandboxProvider, sandbox.id);
+    const link = yield* withLink(yield* SandboxProvider, sandbox.id);
     const context = yield* (yield* serviceContext)(sandbox.id, session.id);
     return { ports: yield* daemon.ports(link, context) };
   },

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import { DaemonClient, type WorkspaceRefusal, type WorkspaceRefused } from "../../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../../sandbox/port.ts";
-import { linked } from "../../../services/answered.ts";
+import { withLink } from "../../../services/answered.ts";
 import { serviceContext } from "../../../services/sessions/service-context.ts";
 import { Sandboxes } from "../../../store/ports/sessions/sandboxes.ts";
 import type { Session } from "../../../store/ports/sessions/sessions.ts";
@@ -63,10 +63,10 @@ const notRunning = ({ id, saved }: Session) => {
 /** The running session's daemon. */
 const daemonOf = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
-  const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+  const sandbox = yield* (yield* Sandboxes).newest(session.id);
   if (session.status !== "running" || sandbox?.status !== "active") return yield* notRunning(session);
   const { workspace } = yield* DaemonClient;
-  const link = yield* linked(yield* SandboxProvider, sandbox.id);
+  const link = yield* withLink(yield* SandboxProvider, sandbox.id);
   const context = yield* (yield* serviceContext)(sandbox.id, session.id);
   return { workspace, link, context };
 });

@@ -31,7 +31,7 @@ export type RegistryProblem =
 
 export class RegistryFailure extends Error {
   readonly problem: RegistryProblem;
-  /** The registry asks to wait so long, in milliseconds. Null: it does not say. */
+  /** The registry asks to wait so long, in milliseconds. Null if it does not say. */
   readonly waitMs: number | null;
   constructor(problem: RegistryProblem, message: string, waitMs: number | null = null) {
     super(message);
@@ -88,7 +88,7 @@ export const MANIFEST_TYPES = [
 ];
 
 /** Reads an answer. @throws RegistryFailure */
-const bytesOf = ({ body }: NetAnswer, host: string): Promise<Buffer> =>
+const readBytes = ({ body }: NetAnswer, host: string): Promise<Buffer> =>
   readBody(body, { host, maxBytes: ANSWER_MAX }).catch((error: unknown) => {
     throw new RegistryFailure("unexpected", thrownText(error));
   });
@@ -109,13 +109,13 @@ const Errors = Schema.fromJsonString(
 );
 const decodeErrors = Schema.decodeUnknownOption(Errors);
 
-const headerOf = ({ headers }: NetAnswer, name: string): string | null => {
+const readHeader = ({ headers }: NetAnswer, name: string): string | null => {
   const value = headers[name];
   return typeof value === "string" ? value : (value?.[0] ?? null);
 };
 
 /** A challenge, e.g. `Bearer realm="https://…",service="…"`. */
-const challengeOf = (
+const parseChallenge = (
   text: string | null,
 ): { readonly scheme: string; readonly fields: Map<string, string> } => {
   const [, scheme = "", rest = ""] = /^\s*(\w+)\s*(.*)$/s.exec(text ?? "") ?? [];
@@ -128,8 +128,8 @@ const challengeOf = (
 const basic = ({ username, password }: RegistryCredentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 
-const waitOf = (answer: NetAnswer): number | null => {
-  const seconds = Number(headerOf(answer, "retry-after") ?? Number.NaN);
+const retryWait = (answer: NetAnswer): number | null => {
+  const seconds = Number(readHeader(answer, "retry-after") ?? Number.NaN);
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds * 1000, WAIT_MAX_MS) : null;
 };
 
@@ -154,16 +154,16 @@ export class Registry {
 
   /**
    * Sends a request, a second time with credentials if the registry asks for them.
-   * @param accepted statuses that the caller handles. The caller reads or drops the body.
+   * @param statuses statuses that the caller handles. The caller reads or drops the body.
    * @throws RegistryFailure for every other status, or without an answer
    */
-  async request(request: RegistryRequest, accepted: readonly number[]): Promise<NetAnswer> {
+  async request(request: RegistryRequest, statuses: readonly number[]): Promise<NetAnswer> {
     const first = await this.#send(request);
-    if (first.statusCode !== 401) return this.#judge(first, accepted);
-    const challenge = headerOf(first, "www-authenticate");
+    if (first.statusCode !== 401) return this.#judge(first, statuses);
+    const challenge = readHeader(first, "www-authenticate");
     await drop(first);
     this.#authorization = await this.#answerTo(challenge, request.signal);
-    return this.#judge(await this.#send(request), accepted);
+    return this.#judge(await this.#send(request), statuses);
   }
 
   async #send({ method, to, headers = {}, body, signal }: RegistryRequest): Promise<NetAnswer> {
@@ -180,13 +180,13 @@ export class Registry {
     });
   }
 
-  async #ask(asked: NetRequest): Promise<NetAnswer> {
+  async #ask(request: NetRequest): Promise<NetAnswer> {
     try {
-      return await this.#options.ask(asked);
+      return await this.#options.ask(request);
     } catch (error) {
       if (error instanceof RegistryFailure) throw error;
       const isKnown = error instanceof Refusal || error instanceof NetFault;
-      const why = isKnown ? error.message : `${asked.url.host} did not answer`;
+      const why = isKnown ? error.message : `${request.url.host} did not answer`;
       throw new RegistryFailure("unreachable", `the registry cannot be reached: ${why}`);
     }
   }
@@ -194,7 +194,7 @@ export class Registry {
   /** The header that answers a challenge. */
   async #answerTo(challenge: string | null, signal: AbortSignal): Promise<string> {
     const { credentials } = this.#options;
-    const { scheme, fields } = challengeOf(challenge);
+    const { scheme, fields } = parseChallenge(challenge);
     if (scheme === "basic" && credentials !== null) return basic(credentials);
     const realm = URL.parse(fields.get("realm") ?? "");
     if (scheme !== "bearer" || realm === null) throw this.#unauthorized();
@@ -207,15 +207,16 @@ export class Registry {
     const headers = credentials === null ? {} : { authorization: basic(credentials) };
     const answer = await this.#ask({ url: realm, headers, signal });
     if (answer.statusCode !== 200) return drop(answer).then(() => Promise.reject(this.#tokenRefused(answer)));
-    const decoded = decodeToken((await bytesOf(answer, this.host)).toString("utf8"));
-    const token = decoded._tag === "Some" ? (decoded.value.token ?? decoded.value.access_token) : undefined;
+    const tokenAnswer = decodeToken((await readBytes(answer, this.host)).toString("utf8"));
+    const token =
+      tokenAnswer._tag === "Some" ? (tokenAnswer.value.token ?? tokenAnswer.value.access_token) : undefined;
     if (token === undefined) throw new RegistryFailure("unexpected", `${realm.host} gave no token`);
     return `Bearer ${token}`;
   }
 
   #tokenRefused(answer: NetAnswer): RegistryFailure {
     if (answer.statusCode === 429)
-      return new RegistryFailure("limited", `${this.host} has been asked too often`, waitOf(answer));
+      return new RegistryFailure("limited", `${this.host} has been asked too often`, retryWait(answer));
     return answer.statusCode >= 500
       ? new RegistryFailure(
           "unexpected",
@@ -233,12 +234,12 @@ export class Registry {
     );
   }
 
-  async #judge(answer: NetAnswer, accepted: readonly number[]): Promise<NetAnswer> {
+  async #judge(answer: NetAnswer, statuses: readonly number[]): Promise<NetAnswer> {
     const { statusCode: status } = answer;
-    if (accepted.includes(status)) return answer;
-    const waitMs = waitOf(answer);
+    if (statuses.includes(status)) return answer;
+    const waitMs = retryWait(answer);
     const errors = decodeErrors(
-      (await bytesOf(answer, this.host).catch(() => Buffer.from(""))).toString("utf8"),
+      (await readBytes(answer, this.host).catch(() => Buffer.from(""))).toString("utf8"),
     );
     const [said] = errors._tag === "Some" ? errors.value.errors : [];
     const text = [said?.code, said?.message]
@@ -262,15 +263,15 @@ export class Registry {
    * The digest that a tag has now.
    * @throws RegistryFailure
    */
-  async digestOf(tag: string, signal: AbortSignal): Promise<string> {
-    const asked = { to: `manifests/${tag}`, headers: { accept: MANIFEST_TYPES.join(", ") }, signal };
-    const head = await this.request({ ...asked, method: "HEAD" }, [200, 405]);
+  async tagDigest(tag: string, signal: AbortSignal): Promise<string> {
+    const query = { to: `manifests/${tag}`, headers: { accept: MANIFEST_TYPES.join(", ") }, signal };
+    const head = await this.request({ ...query, method: "HEAD" }, [200, 405]);
     await drop(head);
-    const named = headerOf(head, "docker-content-digest");
-    if (head.statusCode === 200 && named !== null && isImageDigest(named)) return named;
-    const answer = await this.request({ ...asked, method: "GET" }, [200]);
+    const headerDigest = readHeader(head, "docker-content-digest");
+    if (head.statusCode === 200 && headerDigest !== null && isImageDigest(headerDigest)) return headerDigest;
+    const answer = await this.request({ ...query, method: "GET" }, [200]);
     return `sha256:${createHash("sha256")
-      .update(await bytesOf(answer, this.host))
+      .update(await readBytes(answer, this.host))
       .digest("hex")}`;
   }
 }

@@ -26,7 +26,7 @@ export interface RegistryImagesOptions {
   readonly store: ImageStore;
   /** PLATFORM_IMAGE_REGISTRY */
   readonly location: RegistryLocation;
-  /** A file with credentials as container engines write it (PLATFORM_IMAGE_REGISTRY_AUTH). Null: none. */
+  /** A file with credentials as container engines write it (PLATFORM_IMAGE_REGISTRY_AUTH). */
   readonly authFile: string | null;
   /** A directory for packed images under way, on a disk. */
   readonly scratch: string;
@@ -73,10 +73,10 @@ const credentialsIn = async (file: string, host: string): Promise<RegistryCreden
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw wrongFile(file, `which cannot be read (${error.code ?? error.message})`);
   });
-  const decoded = decodeAuthFile(text);
-  if (decoded._tag === "None")
+  const authFile = decodeAuthFile(text);
+  if (authFile._tag === "None")
     throw wrongFile(file, 'which is no file with credentials: {"auths": {"HOST": {"auth": "…"}}}');
-  const { auths } = decoded.value;
+  const { auths } = authFile.value;
   const entry = auths[host] ?? auths[`https://${host}`];
   const [user, ...rest] = Buffer.from(entry?.auth ?? "", "base64")
     .toString("utf8")
@@ -110,7 +110,7 @@ export class RegistryImages {
   /**
    * Puts an image into the registry, unless the registry has it.
    * @param name as a sandbox's spec has it
-   * @returns its reference by digest. Null: this machine has no image of that name
+   * @returns its reference by digest. Null if this machine has no image of that name
    * @throws RegistryFailure, or Error if the image cannot be packed
    */
   async ensure(name: string): Promise<string | null> {
@@ -120,8 +120,8 @@ export class RegistryImages {
 
   /** The same for files that are no project's image. @throws as `ensure` does */
   async put(image: Packable): Promise<string> {
-    const known = this.#pushes.get(image.digest);
-    if (known !== undefined) return known;
+    const underWay = this.#pushes.get(image.digest);
+    if (underWay !== undefined) return underWay;
     const pushing = this.#ensure(image).finally(() => this.#pushes.delete(image.digest));
     this.#pushes.set(image.digest, pushing);
     return pushing;
@@ -137,12 +137,12 @@ export class RegistryImages {
     const digest = image === null ? null : await this.#pushed(image);
     if (digest === null) return "absent";
     const registry = await this.#registry();
-    const asked = {
+    const query = {
       method: "DELETE",
       to: `manifests/${digest}`,
       signal: AbortSignal.timeout(CALL_MS),
     } as const;
-    const answer = await registry.request(asked, [200, 202, 404, 405]);
+    const answer = await registry.request(query, [200, 202, 404, 405]);
     await drop(answer);
     if (answer.statusCode === 405) return "not_supported";
     return answer.statusCode === 404 ? "absent" : "removed";
@@ -150,14 +150,14 @@ export class RegistryImages {
 
   async #ensure(image: Packable): Promise<string> {
     const registry = await this.#registry();
-    const known = await this.#pushed(image);
-    if (known !== null && (await isThere(registry, `manifests/${known}`))) return `${this.place}@${known}`;
+    const digest = await this.#pushed(image);
+    if (digest !== null && (await isThere(registry, `manifests/${digest}`))) return `${this.place}@${digest}`;
     await this.#options.store.hold(image);
     await mkdir(this.#options.scratch, { recursive: true, mode: 0o700 });
-    return withPacked(image, this.#options.scratch, async (packed) => {
-      await push(registry, packed, image.digest.replace(":", "-"));
-      await this.#notePush(image, packed.manifestDigest);
-      return `${this.place}@${packed.manifestDigest}`;
+    return withPacked(image, this.#options.scratch, async (packedImage) => {
+      await push(registry, packedImage, image.digest.replace(":", "-"));
+      await this.#notePush(image, packedImage.manifestDigest);
+      return `${this.place}@${packedImage.manifestDigest}`;
     });
   }
 
@@ -173,19 +173,19 @@ export class RegistryImages {
   }
 
   async #pushed({ root }: Pick<Packable, "root">): Promise<string | null> {
-    const text = await readFile(noteOf(root), "utf8").catch(() => "");
-    const decoded = decodePushed(text);
-    return decoded._tag === "Some" && decoded.value.place === this.place ? decoded.value.digest : null;
+    const text = await readFile(notePath(root), "utf8").catch(() => "");
+    const record = decodePushed(text);
+    return record._tag === "Some" && record.value.place === this.place ? record.value.digest : null;
   }
 
   async #notePush({ root }: Pick<Packable, "root">, digest: string): Promise<void> {
-    const note = noteOf(root);
+    const note = notePath(root);
     await writeFile(`${note}.next`, JSON.stringify({ place: this.place, digest }));
     await rename(`${note}.next`, note);
   }
 }
 
-const noteOf = (root: string): string => join(dirname(root), "pushed.json");
+const notePath = (root: string): string => join(dirname(root), "pushed.json");
 
 const isThere = async (registry: Registry, to: string): Promise<boolean> => {
   const headers = { accept: MANIFEST_TYPE };
@@ -198,9 +198,9 @@ const isThere = async (registry: Registry, to: string): Promise<boolean> => {
 const sendBlob = async (registry: Registry, { digest, bytes, open }: Blob): Promise<void> => {
   if (await isThere(registry, `blobs/${digest}`)) return;
   const signal = AbortSignal.timeout(UPLOAD_MS);
-  const begun = await registry.request({ method: "POST", to: "blobs/uploads/", signal }, [202]);
-  await drop(begun);
-  const { location } = begun.headers;
+  const upload = await registry.request({ method: "POST", to: "blobs/uploads/", signal }, [202]);
+  await drop(upload);
+  const { location } = upload.headers;
   const to = URL.parse(typeof location === "string" ? location : "", registry.url("blobs/uploads/").href);
   if (to === null || location === undefined)
     throw new RegistryFailure("unexpected", `${registry.host} named no place for an upload`);
@@ -228,7 +228,7 @@ const push = async (
     [201],
   );
   await drop(answer);
-  const named = answer.headers["docker-content-digest"];
-  if (named !== undefined && named !== manifestDigest)
+  const digest = answer.headers["docker-content-digest"];
+  if (digest !== undefined && digest !== manifestDigest)
     throw new RegistryFailure("unexpected", `${registry.host} has stored another manifest than it was given`);
 };

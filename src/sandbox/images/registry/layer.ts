@@ -40,10 +40,10 @@ export const MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG_TYPE = "application/vnd.oci.image.config.v1+json";
 const LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-const digestOf = (hash: Hash): string => `sha256:${hash.digest("hex")}`;
-const digestOfBytes = (bytes: Buffer): string => digestOf(createHash("sha256").update(bytes));
+const finishDigest = (hash: Hash): string => `sha256:${hash.digest("hex")}`;
+const digestOfBytes = (bytes: Buffer): string => finishDigest(createHash("sha256").update(bytes));
 
-const blobOf = (bytes: Buffer, open: () => Readable): Blob => ({
+const makeBlob = (bytes: Buffer, open: () => Readable): Blob => ({
   digest: digestOfBytes(bytes),
   bytes: bytes.length,
   open,
@@ -60,10 +60,10 @@ const hashing = (hash: Hash): Transform =>
 
 /** @throws Error with the program's last words */
 const succeed = async (name: string, child: ReturnType<typeof spawn>): Promise<void> => {
-  let said = "";
-  child.stderr?.on("data", (chunk: Buffer) => (said = (said + chunk.toString()).slice(-500)));
+  let output = "";
+  child.stderr?.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(-500)));
   const [code] = (await once(child, "close")) as [number | null];
-  if (code !== 0) throw new Error(`${name} failed: ${said.trim() || `exit code ${code}`}`);
+  if (code !== 0) throw new Error(`${name} failed: ${output.trim() || `exit code ${code}`}`);
 };
 
 /** All owners of files below a directory: users, and groups. */
@@ -72,14 +72,14 @@ const ownersIn = async (root: string): Promise<readonly [ReadonlySet<number>, Re
     env: { PATH },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const ended = succeed("find", child);
+  const end = succeed("find", child);
   const [users, groups] = [new Set<number>(), new Set<number>()];
   for await (const line of createInterface(child.stdout)) {
     const [user = Number.NaN, group = Number.NaN] = line.split(" ").map(Number);
     users.add(user);
     groups.add(group);
   }
-  await ended;
+  await end;
   return [users, groups];
 };
 
@@ -120,10 +120,10 @@ const writeLayer = async (
     ],
     { env: { PATH, LC_ALL: "C" }, stdio: ["ignore", "pipe", "pipe"] },
   );
-  const ended = succeed("tar", child);
+  const end = succeed("tar", child);
   const [plain, packed] = [createHash("sha256"), createHash("sha256")];
   await Promise.all([
-    ended,
+    end,
     pipeline(
       child.stdout,
       hashing(plain),
@@ -132,10 +132,10 @@ const writeLayer = async (
       createWriteStream(file, { mode: 0o600 }),
     ),
   ]);
-  return { file, plain: digestOf(plain), digest: digestOf(packed) };
+  return { file, plain: finishDigest(plain), digest: finishDigest(packed) };
 };
 
-const manifestOf = (config: Blob, layer: Omit<Blob, "open">): Buffer =>
+const makeManifest = (config: Blob, layer: Omit<Blob, "open">): Buffer =>
   Buffer.from(
     JSON.stringify({
       schemaVersion: 2,
@@ -146,7 +146,7 @@ const manifestOf = (config: Blob, layer: Omit<Blob, "open">): Buffer =>
   );
 
 /** What a container's runtime reads of an image. */
-const configOf = ({ env, user, workdir }: Packable, plain: string): Buffer =>
+const makeConfig = ({ env, user, workdir }: Packable, plain: string): Buffer =>
   Buffer.from(
     JSON.stringify({
       architecture: process.arch === "x64" ? "amd64" : process.arch,
@@ -167,15 +167,15 @@ const configOf = ({ env, user, workdir }: Packable, plain: string): Buffer =>
 export const withPacked = async <A>(
   image: Packable,
   scratch: string,
-  use: (packed: PackedImage) => Promise<A>,
+  use: (packedImage: PackedImage) => Promise<A>,
 ): Promise<A> => {
   const directory = await mkdtemp(join(scratch, "push-"));
   try {
     const { file, plain, digest } = await writeLayer(image.root, directory);
     const layer: Blob = { digest, bytes: (await stat(file)).size, open: () => createReadStream(file) };
-    const bytes = configOf(image, plain);
-    const config = blobOf(bytes, () => Readable.from([bytes]));
-    const manifest = manifestOf(config, layer);
+    const bytes = makeConfig(image, plain);
+    const config = makeBlob(bytes, () => Readable.from([bytes]));
+    const manifest = makeManifest(config, layer);
     return await use({ blobs: [config, layer], manifest, manifestDigest: digestOfBytes(manifest) });
   } finally {
     await rm(directory, { recursive: true, force: true });

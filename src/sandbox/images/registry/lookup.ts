@@ -24,7 +24,7 @@ export const publicRegistries = (network: Network = {}): AskRegistry => {
     silentMs: LOOK_MS,
     connections: 8,
   });
-  return (asked) => client.request(asked);
+  return (request) => client.request(request);
 };
 
 /** @throws RegistryFailure */
@@ -38,11 +38,11 @@ export const lookUp = (
     rights: "pull",
     // Builds have no credentials for registries.
     credentials: null,
-    ask: async (asked) => {
-      if (!mayReach(policy, asked.url))
-        throw new Refusal(403, `${asked.url.hostname} is not on the list of allowed hosts`);
-      return ask(asked);
+    ask: async (request) => {
+      if (!mayReach(policy, request.url))
+        throw new Refusal(403, `${request.url.hostname} is not on the list of allowed hosts`);
+      return ask(request);
     },
   });
-  return registry.digestOf(tag, AbortSignal.timeout(LOOK_MS));
+  return registry.tagDigest(tag, AbortSignal.timeout(LOOK_MS));
 };

@@ -44,7 +44,7 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 /** A file without its compression. @param descriptor stays open */
-export const uncompressed = (descriptor: number): Readable => {
+export const decompress = (descriptor: number): Readable => {
   const head = Buffer.alloc(4);
   readSync(descriptor, head, 0, head.length, 0);
   const stream = createReadStream("", { fd: descriptor, start: 0, autoClose: false, highWaterMark: 1 << 20 });
@@ -90,9 +90,9 @@ export const forEachEntry = async (
  * @throws UnpackFailure if it holds no image for this machine, or if a part does not have its digest
  */
 export const openArchive = async (descriptor: number, scratch: Scratch): Promise<ImageParts> => {
-  const { isLayered, digest } = await survey(uncompressed(descriptor));
-  if (!isLayered) return { digest, config: NO_CONFIG, layers: [() => uncompressed(descriptor)] };
-  const parts = await takeApart(uncompressed(descriptor), scratch);
+  const { isLayered, digest } = await survey(decompress(descriptor));
+  if (!isLayered) return { digest, config: NO_CONFIG, layers: [() => decompress(descriptor)] };
+  const parts = await takeApart(decompress(descriptor), scratch);
   return parts.has("index.json") ? ociImage(parts) : dockerImage(parts);
 };
 
@@ -104,15 +104,15 @@ interface Scratch {
 /** @returns whether the tar holds layers, and its digest */
 const survey = async (tar: Readable): Promise<{ readonly isLayered: boolean; readonly digest: string }> => {
   const sum = new Sum();
-  const found = new Set<string>();
+  const names = new Set<string>();
   let entries = 0;
   await forEachEntry(sum.through(tar), async ({ name }) => {
     entries += 1;
-    if (name === "index.json" || name === "manifest.json" || name === "oci-layout") found.add(name);
+    if (name === "index.json" || name === "manifest.json" || name === "oci-layout") names.add(name);
   });
   if (entries === 0) throw new UnpackFailure("the archive is empty");
   return {
-    isLayered: found.has("manifest.json") || (found.has("index.json") && found.has("oci-layout")),
+    isLayered: names.has("manifest.json") || (names.has("index.json") && names.has("oci-layout")),
     digest: sum.digest,
   };
 };
@@ -145,11 +145,11 @@ type Parts = ReadonlyMap<string, Part>;
 /** Also parts that the image does not name are written: only its description says which ones it needs. */
 const takeApart = async (tar: Bytes, scratch: Scratch): Promise<Parts> => {
   const parts = new Map<string, Part>();
-  let written = 0;
-  const counted = async function* (content: Bytes): AsyncGenerator<Buffer> {
+  let writtenBytes = 0;
+  const countBytes = async function* (content: Bytes): AsyncGenerator<Buffer> {
     for await (const chunk of content) {
-      written += chunk.length;
-      if (written > scratch.bytes)
+      writtenBytes += chunk.length;
+      if (writtenBytes > scratch.bytes)
         throw new UnpackFailure(`the archive's parts have more than ${scratch.bytes} bytes`);
       yield chunk;
     }
@@ -164,13 +164,13 @@ const takeApart = async (tar: Bytes, scratch: Scratch): Promise<Parts> => {
     // The name in the archive is not used for a path.
     const file = join(scratch.directory, String(parts.size));
     const sum = new Sum();
-    await pipeline(sum.through(counted(content)), createWriteStream(file, { flags: "wx" }));
+    await pipeline(sum.through(countBytes(content)), createWriteStream(file, { flags: "wx" }));
     parts.set(place, { file, bytes: sum.bytes, digest: sum.digest });
   });
   return parts;
 };
 
-const partOf = (parts: Parts, name: string): Exclude<Part, { readonly link: string }> => {
+const requirePart = (parts: Parts, name: string): Exclude<Part, { readonly link: string }> => {
   let place = posix.normalize(name);
   for (let links = 0; links <= LINKS_MAX; links += 1) {
     const part = parts.get(place);
@@ -181,8 +181,8 @@ const partOf = (parts: Parts, name: string): Exclude<Part, { readonly link: stri
   throw new UnpackFailure(`the archive's part ${name} is a link to a link`);
 };
 
-const documentOf = async (parts: Parts, name: string): Promise<Json> => {
-  const { file, bytes } = partOf(parts, name);
+const readDocument = async (parts: Parts, name: string): Promise<Json> => {
+  const { file, bytes } = requirePart(parts, name);
   if (bytes > DOCUMENT_MAX) throw new UnpackFailure(`the archive's part ${name} is too large`);
   try {
     return json(JSON.parse(await readFile(file, "utf8")) as unknown);
@@ -192,72 +192,72 @@ const documentOf = async (parts: Parts, name: string): Promise<Json> => {
 };
 
 /** The part with a digest. Its content is checked. */
-const blobOf = (parts: Parts, descriptor: Json): { readonly name: string; readonly file: string } => {
+const requireBlob = (parts: Parts, descriptor: Json): { readonly name: string; readonly file: string } => {
   const digest = descriptor.field("digest").text();
   const name = `blobs/${digest.replace(":", "/")}`;
-  const part = partOf(parts, name);
+  const part = requirePart(parts, name);
   if (part.digest !== digest) throw new UnpackFailure(`the archive's part ${digest} has another content`);
   return { name, file: part.file };
 };
 
-const layerOf = (file: string): (() => Readable) => {
+const openLayer = (file: string): (() => Readable) => {
   const descriptor = openSync(file, "r");
-  return () => uncompressed(descriptor);
+  return () => decompress(descriptor);
 };
 
 const ociImage = async (parts: Parts): Promise<ImageParts> => {
-  const manifests = await manifestsOf(parts, await documentOf(parts, "index.json"));
+  const manifests = await listManifests(parts, await readDocument(parts, "index.json"));
   const [chosen] = manifests;
   if (chosen === undefined)
     throw new UnpackFailure(
       `the archive has no image for linux/${ARCHITECTURE[process.arch] ?? process.arch}`,
     );
-  const manifest = await documentOf(parts, blobOf(parts, chosen).name);
-  const config = await documentOf(parts, blobOf(parts, manifest.field("config")).name);
+  const manifest = await readDocument(parts, requireBlob(parts, chosen).name);
+  const config = await readDocument(parts, requireBlob(parts, manifest.field("config")).name);
   refuseOtherMachine(config);
   return {
     digest: chosen.field("digest").text(),
-    config: configOf(config),
+    config: readConfig(config),
     layers: manifest
       .field("layers")
       .list()
-      .map((layer) => layerOf(blobOf(parts, layer).file)),
+      .map((layer) => openLayer(requireBlob(parts, layer).file)),
   };
 };
 
 /** The manifests for this machine. An index may name further indexes; one level of them is read. */
-const manifestsOf = async (parts: Parts, index: Json, depth = 1): Promise<Json[]> => {
-  const found: Json[] = [];
+const listManifests = async (parts: Parts, index: Json, depth = 1): Promise<Json[]> => {
+  const manifests: Json[] = [];
   for (const entry of index.field("manifests").list()) {
     const platform = entry.field("platform");
     const architecture = platform.field("architecture").textOr("");
     if (architecture !== "" && architecture !== ARCHITECTURE[process.arch]) continue;
-    if (!/index|manifest\.list/.test(entry.field("mediaType").textOr(""))) found.push(entry);
+    if (!/index|manifest\.list/.test(entry.field("mediaType").textOr(""))) manifests.push(entry);
     else if (depth > 0) {
       // eslint-disable-next-line no-await-in-loop -- an archive has one or two
-      const inner = await documentOf(parts, blobOf(parts, entry).name);
+      const inner = await readDocument(parts, requireBlob(parts, entry).name);
       // eslint-disable-next-line no-await-in-loop -- see above
-      found.push(...(await manifestsOf(parts, inner, depth - 1)));
+      manifests.push(...(await listManifests(parts, inner, depth - 1)));
     }
   }
-  return found;
+  return manifests;
 };
 
 const dockerImage = async (parts: Parts): Promise<ImageParts> => {
-  const [image, ...others] = (await documentOf(parts, "manifest.json")).list();
+  const [image, ...others] = (await readDocument(parts, "manifest.json")).list();
   if (image === undefined) throw new UnpackFailure("the archive has no image");
   if (others.length > 0)
     throw new UnpackFailure("the archive has more than one image. Save one image in each archive");
   const name = image.field("Config").text();
-  const config = await documentOf(parts, name);
+  const config = await readDocument(parts, name);
   refuseOtherMachine(config);
   return {
-    digest: partOf(parts, name).digest,
-    config: configOf(config),
+    digest: requirePart(parts, name).digest,
+    config: readConfig(config),
     layers: image
       .field("Layers")
       .list()
-      .map((layer) => layerOf(partOf(parts, layer.text()).file)),
+      .map((layer) => openLayer(requirePart(parts, layer.text()).file)),
   };
 };
 
@@ -268,7 +268,7 @@ const refuseOtherMachine = (config: Json): void => {
   throw new UnpackFailure(`the image is for ${os}/${architecture}, and this machine is linux/${own}`);
 };
 
-const configOf = (document: Json): ImageConfig => {
+const readConfig = (document: Json): ImageConfig => {
   const config = document.field("config");
   const env = config
     .field("Env")
@@ -306,9 +306,9 @@ const json = (value: unknown, path = ""): Json => {
       );
     },
     list: () => {
-      const found = entries();
-      if (found === null) throw wrong("a list");
-      return found;
+      const list = entries();
+      if (list === null) throw wrong("a list");
+      return list;
     },
     listOr: (fallback) => entries() ?? fallback,
     text: () => {

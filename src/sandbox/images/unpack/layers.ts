@@ -71,10 +71,10 @@ export const writeLayers = async (
 };
 
 /** The path of an entry in the root, or null for the root itself. @throws UnpackFailure if it leads elsewhere */
-const placeOf = (name: string): string | null => {
+const entryPath = (name: string): string | null => {
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes(".."))
-    throw new UnpackFailure(`the image has a file with .. in its path: ${shown(name)}`);
+    throw new UnpackFailure(`the image has a file with .. in its path: ${displayName(name)}`);
   const place = parts.join("/");
   if (Buffer.byteLength(place) >= PATH_MAX) throw new UnpackFailure("the image has a path that is too long");
   if (place === OWN || place.startsWith(`${OWN}/`))
@@ -82,19 +82,19 @@ const placeOf = (name: string): string | null => {
   return place === "" ? null : place;
 };
 
-const shown = (name: string): string => JSON.stringify(name.slice(0, 200));
+const displayName = (name: string): string => JSON.stringify(name.slice(0, 200));
 
 const remove = async (root: string, name: string): Promise<void> => {
-  const place = placeOf(name);
+  const place = entryPath(name);
   if (place === null) return;
   const [directory, file] = [posix.dirname(place), posix.basename(place)];
   if (!file.startsWith(WHITEOUT)) return;
   const parent = join(root, directory);
   if (file !== OPAQUE) {
-    const removed = file.slice(WHITEOUT.length);
-    if (removed === "" || removed === "." || removed === "..")
-      throw new UnpackFailure(`the image removes ${shown(place)}`);
-    await rm(join(parent, removed), { recursive: true, force: true });
+    const removedName = file.slice(WHITEOUT.length);
+    if (removedName === "" || removedName === "." || removedName === "..")
+      throw new UnpackFailure(`the image removes ${displayName(place)}`);
+    await rm(join(parent, removedName), { recursive: true, force: true });
     return;
   }
   const children = await readdir(parent).catch(() => []);
@@ -110,7 +110,7 @@ const writeLayer = async (root: string, layer: Readable, { limits, count }: Coun
   /** Modes and times of directories, which change again while files are written into them. */
   const directories = new Map<string, Header>();
   await forEachEntry(layer, async (header, content) => {
-    const place = placeOf(header.name);
+    const place = entryPath(header.name);
     if (place === null || posix.basename(place).startsWith(WHITEOUT)) return;
     count.files += 1;
     if (count.files > limits.files) throw new UnpackFailure(`the image has more than ${limits.files} files`);
@@ -129,7 +129,7 @@ const writeLayer = async (root: string, layer: Readable, { limits, count }: Coun
         make(path, () => symlinkSync(header.linkname, path));
         return;
       case "link": {
-        const target = placeOf(header.linkname);
+        const target = entryPath(header.linkname);
         if (target === null) throw new UnpackFailure("the image has a link to its root");
         if (target === place) return;
         make(path, () => linkSync(join(root, target), path));
@@ -150,11 +150,11 @@ const isTime = (mtime: Date): boolean => Number.isFinite(mtime.getTime());
 
 /** A directory of this layer replaces a file of a lower one, and keeps what a directory there has. */
 const makeDirectory = (path: string): void => {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory() === true) return;
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory() === true) return;
   // A link to a directory stays: later layers often name a directory by its old path, such as /lib.
-  if (found?.isSymbolicLink() === true && isDirectory(path)) return;
-  if (found !== undefined) rmSync(path, { force: true });
+  if (stats?.isSymbolicLink() === true && isDirectory(path)) return;
+  if (stats !== undefined) rmSync(path, { force: true });
   mkdirSync(path, { recursive: true });
 };
 

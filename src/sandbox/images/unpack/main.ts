@@ -11,17 +11,17 @@ const [scratch = "", bytes = "", files = ""] = process.argv.slice(2);
 
 const run = async (): Promise<object> => {
   const { digest, config, layers } = await openArchive(0, { directory: scratch, bytes: Number(bytes) });
-  const written = await writeLayers("/", layers, { bytes: Number(bytes), files: Number(files) });
+  const result = await writeLayers("/", layers, { bytes: Number(bytes), files: Number(files) });
   await prepareRoot("/");
-  return { digest, ...config, ...written };
+  return { digest, ...config, ...result };
 };
 
-const failureOf = (error: unknown): string => {
+const failureText = (error: unknown): string => {
   if (error instanceof UnpackFailure) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   return code === "ENOSPC" ? "the disk is full" : `a file cannot be written: ${message}`;
 };
 
 void run()
-  .catch((error: unknown) => ({ failure: failureOf(error) }))
-  .then((said) => process.stdout.write(`${JSON.stringify(said)}\n`));
+  .catch((error: unknown) => ({ failure: failureText(error) }))
+  .then((report) => process.stdout.write(`${JSON.stringify(report)}\n`));

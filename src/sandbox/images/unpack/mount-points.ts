@@ -57,9 +57,9 @@ export const prepareRoot = async (root: string): Promise<void> => {
   for (const path of FILES) {
     const place = join(root, path);
     // eslint-disable-next-line no-await-in-loop -- few
-    const found = await lstat(place).catch(() => null);
-    if (found?.isDirectory() === true) throw new UnpackFailure(`the image's ${path} is a directory`);
-    if (found?.isFile() === true) continue;
+    const stats = await lstat(place).catch(() => null);
+    if (stats?.isDirectory() === true) throw new UnpackFailure(`the image's ${path} is a directory`);
+    if (stats?.isFile() === true) continue;
     // Often a link that leads out of the image, such as /etc/resolv.conf.
     // eslint-disable-next-line no-await-in-loop -- few
     await rm(place, { force: true });
@@ -74,13 +74,13 @@ export const prepareRoot = async (root: string): Promise<void> => {
 
 const makeDirectory = async (root: string, path: string): Promise<void> => {
   const place = join(root, path);
-  const found = await lstat(place).catch(() => null);
-  if (found?.isDirectory() === true) {
+  const stats = await lstat(place).catch(() => null);
+  if (stats?.isDirectory() === true) {
     // The agent's user must be able to enter it.
-    if ((found.mode & 0o005) !== 0o005) await chmod(place, (found.mode & 0o7777) | 0o005);
+    if ((stats.mode & 0o005) !== 0o005) await chmod(place, (stats.mode & 0o7777) | 0o005);
     return;
   }
-  if (found !== null) {
+  if (stats !== null) {
     if (!REPLACED.has(path)) throw new UnpackFailure(`the image's ${path} is not a directory`);
     await rm(place, { force: true });
   }
@@ -90,11 +90,11 @@ const makeDirectory = async (root: string, path: string): Promise<void> => {
 
 const offer = async (root: string, [directory, name]: readonly [string, string], program: string) => {
   const parent = join(root, directory);
-  const found = await lstat(parent).catch(() => null);
+  const stats = await lstat(parent).catch(() => null);
   // In most images /bin is a link to usr/bin.
-  const isUsual = found?.isSymbolicLink() === true && USUAL.test(await readlink(parent));
-  if (found !== null && !found.isDirectory() && !isUsual) return;
-  if (found === null) await mkdir(parent, { mode: 0o755 });
+  const isUsual = stats?.isSymbolicLink() === true && USUAL.test(await readlink(parent));
+  if (stats !== null && !stats.isDirectory() && !isUsual) return;
+  if (stats === null) await mkdir(parent, { mode: 0o755 });
   const place = join(root, isUsual ? `/usr${directory}` : directory, name);
   if ((await lstat(place).catch(() => null)) === null) await symlink(program, place);
 };

@@ -39,7 +39,7 @@ export interface BootRequest {
   readonly record: SandboxRecord;
   readonly settings: LaunchSettings;
   readonly environment: Readonly<Record<string, string>>;
-  /** Null: the sandbox sees the machine's own root. */
+  /** If null, the sandbox sees the machine's own root. */
   readonly image: OpenedImage | null;
   /** The agent runtime that this node has for it. Absent: its program is elsewhere. */
   readonly runtime?: InsideTree | undefined;
@@ -72,8 +72,8 @@ export const launchSettings = (
 
 /** Waits for each of them, and then throws the first failure, so that nothing is under way any more (O3). */
 const allDone = async (parts: readonly Promise<unknown>[]): Promise<void> => {
-  const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") throw failed.reason;
+  const failure = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
+  if (failure?.status === "rejected") throw failure.reason;
 };
 
 interface Ownership {
@@ -121,7 +121,7 @@ const writeLaunchFile = async (paths: SandboxPaths, settings: LaunchSettings, us
 /** Reads the progress lines of the launcher and PID 1. Ends when all of them have closed the pipe. */
 const stages = (signal: Socket): ((expected: string) => Promise<boolean>) => {
   let text = "";
-  let ended = false;
+  let isOver = false;
   const waiting: (() => void)[] = [];
   const wake = (): void => waiting.splice(0).forEach((resume) => resume());
   signal.on("data", (chunk: Buffer) => {
@@ -130,17 +130,17 @@ const stages = (signal: Socket): ((expected: string) => Promise<boolean>) => {
   });
   for (const event of ["end", "error", "close"]) {
     signal.on(event, () => {
-      ended = true;
+      isOver = true;
       wake();
     });
   }
-  const reached = async (expected: string): Promise<boolean> => {
+  const reach = async (expected: string): Promise<boolean> => {
     if (text.includes(`${expected}\n`)) return true;
-    if (ended) return false;
+    if (isOver) return false;
     await new Promise<void>((resume) => waiting.push(resume));
-    return reached(expected);
+    return reach(expected);
   };
-  return reached;
+  return reach;
 };
 
 const launchRequest = (
@@ -224,46 +224,46 @@ export const boot = async (installation: Installation, request: BootRequest): Pr
   };
   // O1: otherwise a group or a container could outlive a service that is killed in between.
   await writeRecord(paths, record);
-  const planned = { record, users, request: launchRequest(installation, request) };
+  const plan = { record, users, request: launchRequest(installation, request) };
   const processes = isolation.hostProcesses(options.limits.processes);
-  const prepared = allDone([
+  const preparation = allDone([
     makeDirectories(paths, users).then(() => writeLaunchFile(paths, request.settings, users)),
     makeGroups(installation.groupParents, id, { ...options.limits, processes }),
     ...(request.beside === undefined ? [] : [request.beside]),
   ]);
   if (start.by === "launcher") {
-    const booting = bootLauncher(start, planned, prepared);
-    await allDone([prepared, booting]);
+    const booting = bootLauncher(start, plan, preparation);
+    await allDone([preparation, booting]);
     return booting;
   }
-  await prepared;
-  const booted = await bootContainer(start, planned);
-  return { record: booted, onEnd: (report) => reportContainer(booted, report) };
+  await preparation;
+  const container = await bootContainer(start, plan);
+  return { record: container, onEnd: (report) => reportContainer(container, report) };
 };
 
-/** @param prepared completes when everything is made that the sandbox needs. */
+/** @param preparation completes when everything is made that the sandbox needs. */
 const bootLauncher = async (
   start: LauncherStart,
   { record: planned, users, request }: PlannedBoot,
-  prepared: Promise<void>,
+  preparation: Promise<void>,
 ): Promise<Booted> => {
   const { paths } = request;
-  const launched = await startLauncher(start, request, users);
+  const program = await startLauncher(start, request, users);
   try {
-    await Promise.race([launched.started, deadline(START_TIMEOUT_MS)]);
-    const stdin = launched.sockets.get(0);
-    const signal = launched.sockets.get(SIGNAL_FD);
+    await Promise.race([program.started, deadline(START_TIMEOUT_MS)]);
+    const stdin = program.sockets.get(0);
+    const signal = program.sockets.get(SIGNAL_FD);
     if (stdin === undefined || signal === undefined) throw new Error("the launcher has no connection");
-    const reached = stages(signal);
+    const reach = stages(signal);
     const step = async (stage: string): Promise<void> => {
-      if (await Promise.race([reached(stage), deadline(START_TIMEOUT_MS)])) return;
+      if (await Promise.race([reach(stage), deadline(START_TIMEOUT_MS)])) return;
       throw await earlyEnd(paths.log);
     };
     await step("waiting");
-    const launcher = identify(launched.pid());
+    const launcher = identify(program.pid());
     if (launcher === null) throw new Error("the launcher ended early");
     if (users !== null) await mapIdentities(launcher.pid, users);
-    await prepared;
+    await preparation;
     await joinGroups(planned.cgroups, launcher.pid);
     const record = { ...planned, launcher };
     await writeRecord(paths, record);
@@ -272,16 +272,16 @@ const bootLauncher = async (
     return {
       record,
       onEnd: (report) =>
-        void launched.ended.then(
+        void program.ended.then(
           (end) => end !== "lost" && report(`its PID 1 ended with ${end.signal ?? `code ${end.code}`}`),
         ),
     };
   } catch (error) {
-    launched.abandon();
-    if (launched.isRunning())
-      await Promise.race([launched.ended, deadline(START_TIMEOUT_MS)]).catch(() => undefined);
+    program.abandon();
+    if (program.isRunning())
+      await Promise.race([program.ended, deadline(START_TIMEOUT_MS)]).catch(() => undefined);
     throw error;
   } finally {
-    for (const socket of launched.sockets.values()) socket.destroy();
+    for (const socket of program.sockets.values()) socket.destroy();
   }
 };

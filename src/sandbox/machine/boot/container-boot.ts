@@ -58,8 +58,8 @@ const untilUp = async ({ up, log }: SandboxPaths, launcher: ProcessIdentity): Pr
     if (!isAlive(launcher)) throw await earlyEnd(log);
     return false;
   };
-  const seen = await poll(look, { everyMs: POLL_MS, withinMs: UP_MS });
-  if (seen === null) throw new Error(`no answer within ${UP_MS / 1000} s`);
+  const result = await poll(look, { everyMs: POLL_MS, withinMs: UP_MS });
+  if (result === null) throw new Error(`no answer within ${UP_MS / 1000} s`);
 };
 
 const isUp = async (file: string): Promise<boolean> =>

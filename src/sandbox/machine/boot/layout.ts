@@ -28,7 +28,7 @@ export type MountStep =
       readonly mode: string;
     };
 
-/** The file system that a sandbox sees. Null: this machine's own. */
+/** The file system that a sandbox sees. Null means this machine's own. */
 export interface ImageRoot {
   /** The image's unpacked root (../images/image.ts), with a place for each of our mounts. */
   readonly root: string;
@@ -70,7 +70,7 @@ export const platformPath = (image: ImageRoot | null): string =>
 const AGENT_BINARIES = "/opt/platform/bin";
 /**
  * The search path of the agent runtime and its children. The image's programs come before the bundle's.
- * @param imagePath the image's PATH. Null: the image sets none, or the sandbox has no image
+ * @param imagePath the image's PATH. Null if the image sets none, or the sandbox has no image
  */
 export const agentPath = (image: ImageRoot | null, imagePath: string | null): string =>
   image === null
@@ -145,9 +145,9 @@ export const sandboxSettings: Readonly<Record<string, string>> = {
 /** /bin, /lib and so on as on this machine: links into /usr, or directories of their own. */
 export const topLevel = (): MountStep[] =>
   ["/bin", "/sbin", "/lib", "/lib32", "/lib64"].flatMap((target): MountStep[] => {
-    const found = lstatSync(target, { throwIfNoEntry: false });
-    if (found === undefined) return [];
-    return found.isSymbolicLink()
+    const stats = lstatSync(target, { throwIfNoEntry: false });
+    if (stats === undefined) return [];
+    return stats.isSymbolicLink()
       ? [{ kind: "symlink", source: readlinkSync(target), target }]
       : [{ kind: "read-only-bind", source: target, target }];
   });
@@ -223,9 +223,9 @@ const insideTree = ({ source, place }: InsideTree): MountStep[] => {
 
 /** What one sandbox sees beyond the shared parts. */
 export interface OwnSight {
-  /** Null: this machine's own root. */
+  /** Null means this machine's own root. */
   readonly image: ImageRoot | null;
-  /** Its agent runtime. Null: it comes with the parts or the image. */
+  /** Its agent runtime. Null if it comes with the parts or the image. */
   readonly runtime: InsideTree | null;
 }
 

@@ -9,7 +9,7 @@ import { type InsideTree, LIBRARY, type OpenedImage, SANDBOX_PATH } from "./layo
 /** The runtime of a sandbox from its start on. */
 export interface OpenedRuntime {
   readonly launch: LaunchRuntime;
-  /** Null: this node has none for it. */
+  /** Null if this node has none for it. */
   readonly tree: (InsideTree & { readonly digest: string }) | null;
 }
 
@@ -23,10 +23,10 @@ const isInside = (
   image: OpenedImage | null,
 ): boolean => {
   const directories = (image?.path ?? SANDBOX_PATH).split(":");
-  const searched = image === null ? directories.filter((one) => one !== OWN_DIRECTORY) : directories;
+  const searchPath = image === null ? directories.filter((one) => one !== OWN_DIRECTORY) : directories;
   return (
     parts.agentBinaries.some((file) => basename(file) === program) ||
-    searched.some(
+    searchPath.some(
       (directory) =>
         lstatSync(join(image?.root ?? "/", directory, program), { throwIfNoEntry: false }) !== undefined,
     )
@@ -45,16 +45,16 @@ export const openRuntime = async (
   const { packaged } = launch;
   if (packaged === undefined) return { launch, tree: null };
   const { name, start } = packaged;
-  const found = await installation.runtimes.find(name);
-  if (found === null) {
+  const tree = await installation.runtimes.find(name);
+  if (tree === null) {
     const [program = ""] = launch.command;
     if (start !== null && isInside(program, installation, image)) return { launch, tree: null };
     throw lacksRuntime(packaged, program);
   }
-  await installation.runtimes.hold(found);
-  const place = placeInside(name, found.version);
+  await installation.runtimes.hold(tree);
+  const place = placeInside(name, tree.version);
   return {
-    launch: startedAt(launch, { start: startOfAdded(packaged, found), place, node: `${LIBRARY}/node` }),
-    tree: { source: found.root, place, digest: found.digest },
+    launch: startedAt(launch, { start: startOfAdded(packaged, tree), place, node: `${LIBRARY}/node` }),
+    tree: { source: tree.root, place, digest: tree.digest },
   };
 };

@@ -41,12 +41,12 @@ export const runDirectories = (): readonly string[] =>
 const takesConnections = (path: string): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(path);
-  const told = (answer: boolean) => () => {
+  const answerWith = (answer: boolean) => () => {
     socket.destroy();
     resolve(answer);
   };
-  socket.setTimeout(CONNECT_MS, told(true));
-  socket.once("connect", told(true)).on("error", told(false));
+  socket.setTimeout(CONNECT_MS, answerWith(true));
+  socket.once("connect", answerWith(true)).on("error", answerWith(false));
   return promise;
 };
 
@@ -95,16 +95,16 @@ const removeIfEmpty = (group: string): boolean => {
 
 /** Running sandboxes whose directory was removed, by its path within its file system. */
 export const homelessSandboxes = (): ReadonlyMap<string, readonly number[]> => {
-  const found = new Map<string, number[]>();
-  const removed = new RegExp(`^\\S*/platform-[0-9a-f]{12}/s/${ID}(?=/run//deleted$)`);
+  const leftovers = new Map<string, number[]>();
+  const removedDirectory = new RegExp(`^\\S*/platform-[0-9a-f]{12}/s/${ID}(?=/run//deleted$)`);
   for (const pid of entries("/proc").map(Number).filter(Number.isInteger)) {
     const roots = read(`/proc/${pid}/mountinfo`)
       .split("\n")
-      .map((line) => removed.exec(line.split(" ")[3] ?? "")?.[0]);
+      .map((line) => removedDirectory.exec(line.split(" ")[3] ?? "")?.[0]);
     for (const root of new Set(roots))
-      if (root !== undefined) found.set(root, [...(found.get(root) ?? []), pid]);
+      if (root !== undefined) leftovers.set(root, [...(leftovers.get(root) ?? []), pid]);
   }
-  return found;
+  return leftovers;
 };
 
 export const killAll = (pids: readonly number[]): void => {
@@ -113,7 +113,7 @@ export const killAll = (pids: readonly number[]): void => {
 
 /** Control groups of sandboxes without a process whose sandbox is in no run directory. */
 export const emptyGroups = (nowMs: number): readonly string[] => {
-  const kept = new Set(runDirectories().flatMap((runDir) => entries(join(runDir, "s"))));
+  const directories = new Set(runDirectories().flatMap((runDir) => entries(join(runDir, "s"))));
   const mounts = read("/proc/self/mounts")
     .split("\n")
     .map((line) => line.split(" "))
@@ -125,7 +125,7 @@ export const emptyGroups = (nowMs: number): readonly string[] => {
     .flatMap((point) => groupParentsIn(point, GROUP_DEPTH))
     .flatMap((parent) =>
       entries(parent)
-        .filter((name) => new RegExp(`^${ID}$`).test(name) && !kept.has(name))
+        .filter((name) => new RegExp(`^${ID}$`).test(name) && !directories.has(name))
         .map((name) => join(parent, name)),
     );
   return [...new Set(groups)].filter(isLeft);

@@ -42,7 +42,7 @@ const Identity = Schema.Struct({ pid: Schema.Int, startTime: Schema.String, boot
 export const SandboxRecord = Schema.Struct({
   version: Schema.Literal(1),
   id: Schema.String,
-  /** Null: it was started without a session. */
+  /** Null if it was started without a session. */
   sessionId: Schema.NullOr(Schema.String),
   installationId: Schema.String,
   nodeId: Schema.String,
@@ -82,7 +82,7 @@ export type StoredExit = typeof StoredExit.Type;
 const decodeExit = Schema.decodeUnknownSync(Schema.fromJsonString(StoredExit));
 
 /** Sockets need a short path, and sandboxes a path that other users can traverse. The data directory offers neither. */
-export const runDirectoryOf = (installationId: string): string =>
+export const runDirectoryPath = (installationId: string): string =>
   join(tmpdir(), `platform-${installationId.slice(-12)}`);
 
 /** The files of one sandbox. */
@@ -149,12 +149,12 @@ export const openRunDirectory = async (runDir: string): Promise<void> => {
     );
   }
   await mkdir(runDir, { recursive: true, mode: 0o711 });
-  const found = await lstat(runDir);
-  if (!found.isDirectory() || found.uid !== process.geteuid?.() || (found.mode & 0o022) !== 0) {
+  const stats = await lstat(runDir);
+  if (!stats.isDirectory() || stats.uid !== process.geteuid?.() || (stats.mode & 0o022) !== 0) {
     throw new Error(`the run directory ${runDir} is not a directory that this user alone can write`);
   }
   // The sandboxes' uids must traverse it, even if a umask removed that permission. Other permissions stay unchanged.
-  await chmod(runDir, (found.mode & 0o777) | 0o111);
+  await chmod(runDir, (stats.mode & 0o777) | 0o111);
   await Promise.all(
     ["parts", "s"].map(async (name) => {
       await mkdir(join(runDir, name), { recursive: true });
@@ -250,8 +250,8 @@ export const contentHash = async (runDir: string, source: string): Promise<strin
     .update(JSON.stringify([source, ino, dev, size, mtimeMs, ctimeMs]))
     .digest("hex");
   const memo = join(runDir, "parts", `.${stamp.slice(0, 32)}`);
-  const known = await ifThere(readFile(memo, "utf8"));
-  if (known !== null) return known;
+  const recorded = await ifThere(readFile(memo, "utf8"));
+  if (recorded !== null) return recorded;
   const hash = await hashFile(source);
   await replaceFile(memo, hash);
   return hash;
@@ -314,12 +314,12 @@ const REMOVALS_MAX = 3;
 export const removeTree = async (root: string): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
     // eslint-disable-next-line no-await-in-loop -- trying again is for when the first did not help
-    const complaint = await complaintOf("rm", ["-rf", "--one-file-system", "--", root]);
+    const complaint = await findComplaint("rm", ["-rf", "--one-file-system", "--", root]);
     if (complaint === null) return;
     if (attempt === REMOVALS_MAX) throw new Error(`a sandbox's directory cannot be removed: ${complaint}`);
     // The next removal reports anything that cannot be unlocked, or that has vanished.
     // eslint-disable-next-line no-await-in-loop -- one step after the other
-    await complaintOf("chmod", ["-R", "u+rwX", "--", root]);
+    await findComplaint("chmod", ["-R", "u+rwX", "--", root]);
   }
 };
 
@@ -327,7 +327,7 @@ export const removeTree = async (root: string): Promise<void> => {
 const COMPLAINT_BYTES_MAX = 65_536;
 
 /** Runs a program. @returns null on success, otherwise the end of its first error line, which contains the reason */
-const complaintOf = async (program: string, args: readonly string[]): Promise<string | null> => {
+const findComplaint = async (program: string, args: readonly string[]): Promise<string | null> => {
   const { code, text } = await runShort([program, ...args], { stream: 2, bytesMax: COMPLAINT_BYTES_MAX });
   if (code === 0) return null;
   const [first = ""] = text.split("\n");

@@ -28,8 +28,8 @@ const findInit = ({ launcher }: SandboxRecord): number | null =>
   launcher === null ? null : initAtOrBelow(launcher.pid);
 
 /** @returns false if it is not done within `withinMs` */
-const waitFor = async (done: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean> =>
-  (await poll(done, { everyMs: POLL_MS, withinMs })) !== null;
+const waitFor = async (isDone: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean> =>
+  (await poll(isDone, { everyMs: POLL_MS, withinMs })) !== null;
 
 /**
  * Kills every process of the sandbox at once.
@@ -37,7 +37,7 @@ const waitFor = async (done: () => boolean | Promise<boolean>, withinMs: number)
  */
 export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | null): Promise<void> => {
   let polls = 0;
-  const gone = (): boolean => {
+  const isGone = (): boolean => {
     const isLive = launcherAlive(record);
     // Killing PID 1 first ends its pid namespace.
     if (record?.launcher && isLive) signal(findInit(record) ?? record.launcher.pid, "SIGKILL");
@@ -48,7 +48,7 @@ export const killSandbox = async (paths: SandboxPaths, record: SandboxRecord | n
     for (const pid of left) signal(pid, "SIGKILL");
     return left.length === 0 && !launcherAlive(record);
   };
-  if (!(await waitFor(gone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
+  if (!(await waitFor(isGone, BURIAL_MS))) throw new Error("processes of the sandbox cannot be stopped");
 };
 
 /** A container's runtime may have the signals of its own kernel. If the engine does not answer, this kernel passes it. */
@@ -65,7 +65,7 @@ const terminate = async ({ container }: SandboxRecord, init: number | null): Pro
  * PID 1 forwards a signal at the instant when it starts its daemon, the signal can be lost.
  */
 const askToEnd = async (record: SandboxRecord): Promise<void> => {
-  for (let asked = 0; asked < GRACE_MS; asked += ASK_AGAIN_MS) {
+  for (let waitedMs = 0; waitedMs < GRACE_MS; waitedMs += ASK_AGAIN_MS) {
     const init = findInit(record);
     // Of a container under another kernel, this one sees no PID 1.
     if (init === null && record.container === undefined) return;
@@ -95,10 +95,10 @@ export const tearDown = async (paths: SandboxPaths, record: SandboxRecord | null
     await engineAt(record.container.socket).remove(record.container.name);
   }
   const groups = record?.cgroups ?? [];
-  const emptied = await waitFor(
+  const areRemoved = await waitFor(
     async () => (await Promise.all(groups.map(removeGroup))).every(Boolean),
     BURIAL_MS,
   );
   await removeTree(paths.root);
-  if (!emptied) throw new Error("a control group of the sandbox cannot be removed");
+  if (!areRemoved) throw new Error("a control group of the sandbox cannot be removed");
 };

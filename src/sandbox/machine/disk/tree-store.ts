@@ -73,23 +73,23 @@ export class TreeStore<Facts extends Named> {
   /** The tree that a name stands for. Null if this machine has none. */
   async find(name: string): Promise<Tree<Facts> | null> {
     await this.adopt();
-    const named = await this.readName(this.fileOf(name));
-    return named === null ? null : this.#read(named.digest);
+    const entry = await this.readName(this.namePath(name));
+    return entry === null ? null : this.#read(entry.digest);
   }
 
   /** All names, in their order. */
   async list(): Promise<NamedTree<Facts>[]> {
     const names = (await this.#names()).toSorted((one, other) => one.name.localeCompare(other.name));
-    const found = await Promise.all(
+    const trees = await Promise.all(
       names.map(async ({ name, digest, usedMs }) => ({ name, usedMs, tree: await this.#read(digest) })),
     );
-    return found.flatMap(({ tree, ...named }) => (tree === null ? [] : [{ ...named, tree }]));
+    return trees.flatMap(({ tree, ...named }) => (tree === null ? [] : [{ ...named, tree }]));
   }
 
   /** Notes that the tree of this name is used now. */
   async noteUse(name: string, nowMs: number): Promise<void> {
     const now = new Date(nowMs);
-    await utimes(this.fileOf(name), now, now).catch(() => undefined);
+    await utimes(this.namePath(name), now, now).catch(() => undefined);
   }
 
   /** Keeps a tree that is about to be read, even if it loses its last name now. */
@@ -127,18 +127,18 @@ export class TreeStore<Facts extends Named> {
     // The name comes first: `prune` keeps what has a name.
     await this.setName(name, facts.digest);
     if ((await this.#read(facts.digest)) === null) {
-      await rename(draft, this.#placeOf(facts.digest)).catch(async (error: unknown) => {
+      await rename(draft, this.#treePath(facts.digest)).catch(async (error: unknown) => {
         // Another process had the same one at the same time.
         if ((await this.#read(facts.digest)) === null) throw error;
       });
     }
-    return { ...facts, root: join(this.#placeOf(facts.digest), "root") };
+    return { ...facts, root: join(this.#treePath(facts.digest), "root") };
   }
 
   /** Forgets a name. Its tree goes with the next `prune`. @returns false if no tree has it */
   async remove(name: string): Promise<boolean> {
     await this.adopt();
-    return rm(this.fileOf(name)).then(
+    return rm(this.namePath(name)).then(
       () => true,
       () => false,
     );
@@ -146,53 +146,53 @@ export class TreeStore<Facts extends Named> {
 
   /**
    * Removes trees without a name, and what killed makers left. The directory must belong to one installation.
-   * @param used digests of trees that sandboxes use
+   * @param usedTrees digests of trees that sandboxes use
    */
-  async prune(used: ReadonlySet<string>, nowMs: number): Promise<void> {
+  async prune(usedTrees: ReadonlySet<string>, nowMs: number): Promise<void> {
     const keptNow = async (): Promise<ReadonlySet<string>> =>
       new Set(
         (await this.#names())
           .map(({ digest }) => digest)
-          .concat(...used)
+          .concat(...usedTrees)
           .map((digest) => digest.replace(":", "-")),
       );
-    const kept = await keptNow();
+    const keptNames = await keptNow();
     const entries = await readdir(this.directory).catch(() => []);
     await Promise.all(
       entries.map(async (entry) => {
         const path = join(this.directory, entry);
-        if (kept.has(entry) || !(entry.startsWith(DRAFT) || entry.startsWith("sha256-"))) return;
+        if (keptNames.has(entry) || !(entry.startsWith(DRAFT) || entry.startsWith("sha256-"))) return;
         if (nowMs - (await stat(path)).mtimeMs <= WORK_LASTS_MS) return;
-        const removed = join(this.directory, `${DRAFT}${randomUUID()}`);
-        await rename(path, removed);
+        const trash = join(this.directory, `${DRAFT}${randomUUID()}`);
+        await rename(path, trash);
         // Another process may have given it a name meanwhile.
-        if ((await keptNow()).has(entry)) await rename(removed, path).catch(() => removeTree(removed));
-        else await removeTree(removed);
+        if ((await keptNow()).has(entry)) await rename(trash, path).catch(() => removeTree(trash));
+        else await removeTree(trash);
       }),
     );
   }
 
-  #placeOf(digest: string): string {
+  #treePath(digest: string): string {
     return join(this.directory, digest.replace(":", "-"));
   }
 
   async #open(): Promise<void> {
     await mkdir(this.directory, { recursive: true, mode: 0o755 });
     if (process.geteuid?.() !== 0) return;
-    const closed = await firstClosed(this.directory);
-    if (closed === null) return;
+    const closedPath = await firstClosed(this.directory);
+    if (closedPath === null) return;
     throw new Error(
-      `sandboxes cannot enter ${closed}, so they could not use ${this.#kind.what} in ${this.directory}. Set PLATFORM_IMAGES_DIR to a directory that every user can enter, e.g. /var/lib/platform/images`,
+      `sandboxes cannot enter ${closedPath}, so they could not use ${this.#kind.what} in ${this.directory}. Set PLATFORM_IMAGES_DIR to a directory that every user can enter, e.g. /var/lib/platform/images`,
     );
   }
 
   async #read(digest: string): Promise<Tree<Facts> | null> {
-    const place = this.#placeOf(digest);
+    const place = this.#treePath(digest);
     const text = await readFile(join(place, this.#kind.factsFile), "utf8").catch(() => null);
     return text === null ? null : { ...this.#kind.decode(text), root: join(place, "root") };
   }
 
-  protected fileOf(name: string): string {
+  protected namePath(name: string): string {
     return join(this.directory, "names", createHash("sha256").update(name).digest("hex"));
   }
 
@@ -208,7 +208,7 @@ export class TreeStore<Facts extends Named> {
     await this.adopt();
     const directory = join(this.directory, "names");
     const files = await readdir(directory).catch(() => []);
-    const found = await Promise.all(
+    const entries = await Promise.all(
       files
         .filter((file) => !file.startsWith("."))
         .map(async (file) => {
@@ -217,11 +217,11 @@ export class TreeStore<Facts extends Named> {
           return named === null || status === null ? [] : [{ ...named, usedMs: status.mtimeMs }];
         }),
     );
-    return found.flat();
+    return entries.flat();
   }
 
   protected async setName(name: string, digest: string): Promise<void> {
-    const file = this.fileOf(name);
+    const file = this.namePath(name);
     const next = join(dirname(file), `.${randomUUID()}`);
     await mkdir(dirname(file), { recursive: true, mode: 0o755 });
     await writeFile(next, `${JSON.stringify({ name, digest })}\n`);

@@ -32,7 +32,7 @@ export interface LaunchRequest {
   readonly id: string;
   readonly paths: SandboxPaths;
   readonly layout: readonly MountStep[];
-  /** Null: the sandbox sees the machine's own root. */
+  /** If null, the sandbox sees the machine's own root. */
   readonly image: OpenedImage | null;
   /** The first host uid. Null if the service is an ordinary user. */
   readonly uidBase: number | null;
@@ -44,7 +44,7 @@ export interface LaunchRequest {
 export interface Launcher {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** A file that the launcher reads as descriptor FILTER_FD. Null: it has no such descriptor. */
+  /** A file that the launcher reads as descriptor FILTER_FD. Null if it has no such descriptor. */
   readonly filter: string | null;
 }
 

@@ -182,9 +182,9 @@ const ioctlRule: readonly Instruction[] = [
 ];
 
 /** Of clone and unshare, whose first argument are flags. */
-const namespaceRule = (refused: number): readonly Instruction[] => [
+const namespaceRule = (flags: number): readonly Instruction[] => [
   load(argument(0)),
-  jumpIfAnySet(refused, 0, 1),
+  jumpIfAnySet(flags, 0, 1),
   answer(errno(EPERM)),
   answer(ALLOW),
 ];

@@ -195,20 +195,20 @@ const openParent = async (
  */
 export const findGroupParents = async (name: string): Promise<GroupParent[]> => {
   const mounts = groupMounts();
-  const found: GroupParent[] = [];
+  const parents: GroupParent[] = [];
   for (const control of ["memory", "processes", "cpu"] as const) {
     const controller = CONTROLLERS[control];
     const mount = mounts.find(({ type, options }) => type === "cgroup" && options.includes(controller));
     // eslint-disable-next-line no-await-in-loop -- three, at the start
     const parent = mount === undefined ? null : await openParent(mount, name, [control]);
-    if (parent !== null) found.push(parent);
+    if (parent !== null) parents.push(parent);
   }
-  const unified = mounts.find(({ type }) => type === "cgroup2");
-  if (found.length > 0 || unified === undefined) return found;
+  const unifiedMount = mounts.find(({ type }) => type === "cgroup2");
+  if (parents.length > 0 || unifiedMount === undefined) return parents;
   // A machine may keep the controller of processors to itself.
   const parent =
-    (await openParent(unified, name, ["memory", "processes", "cpu"])) ??
-    (await openParent(unified, name, ["memory", "processes"]));
+    (await openParent(unifiedMount, name, ["memory", "processes", "cpu"])) ??
+    (await openParent(unifiedMount, name, ["memory", "processes"]));
   return parent === null ? [] : [parent];
 };
 
@@ -262,7 +262,7 @@ export const memoryKills = (directories: readonly string[]): number => {
   return kills;
 };
 
-/** The memory of the group, in bytes. Null: no group counts it here. */
+/** The memory of the group, in bytes. Null if no group counts it here. */
 export const groupMemory = (directories: readonly string[]): number | null => {
   for (const directory of directories) {
     for (const file of ["memory.current", "memory.usage_in_bytes"]) {

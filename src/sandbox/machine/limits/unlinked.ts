@@ -40,7 +40,7 @@ export const processesInGroups = (groups: readonly string[]): number[] =>
 const READS_AT_A_TIME = 2_000;
 
 /** Where the open files of a process stand. A thread may have descriptors of its own. */
-const descriptorsOf = (pid: number): readonly string[] =>
+const listDescriptors = (pid: number): readonly string[] =>
   (attempt(() => readdirSync(`/proc/${pid}/task`)) ?? []).flatMap((thread) => {
     const place = `/proc/${pid}/task/${thread}/fd`;
     return (attempt(() => readdirSync(place)) ?? []).map((name) => join(place, name));
@@ -59,7 +59,7 @@ interface Mapping {
 }
 
 /** A process keeps a removed file by a part of its memory, too, after it has closed it. */
-const mappingsOf = (pid: number): readonly Mapping[] =>
+const listMappings = (pid: number): readonly Mapping[] =>
   (readIfThere(`/proc/${pid}/maps`) ?? "").split("\n").flatMap((line) => {
     const [, from, to, offset, major, minor, inode] = MAPPING.exec(line) ?? [];
     if (from === undefined || to === undefined || offset === undefined) return [];
@@ -71,7 +71,7 @@ const mappingsOf = (pid: number): readonly Mapping[] =>
   });
 
 /** Linux' own numbers of a device. */
-const deviceOf = (dev: number): string => {
+const toDevice = (dev: number): string => {
   const number = BigInt(dev);
   const major = ((number >> 8n) & 0xfffn) | ((number >> 32n) & ~0xfffn);
   const minor = (number & 0xffn) | ((number >> 12n) & ~0xffn & 0xffffffffn);
@@ -85,10 +85,10 @@ const deviceOf = (dev: number): string => {
 export const unlinkedSpace = async (pids: Iterable<number>, directory: string): Promise<Space> => {
   const { dev } = statSync(directory);
   /** Bytes by inode. */
-  const found = new Map<number, number>();
+  const sizes = new Map<number, number>();
   const note = (place: string): boolean => {
     const file = attempt(() => statSync(place));
-    if (file !== null && file.nlink === 0 && file.dev === dev) found.set(file.ino, file.blocks * BLOCK_BYTES);
+    if (file !== null && file.nlink === 0 && file.dev === dev) sizes.set(file.ino, file.blocks * BLOCK_BYTES);
     return file !== null;
   };
   let reads = 0;
@@ -97,19 +97,19 @@ export const unlinkedSpace = async (pids: Iterable<number>, directory: string): 
     if (reads % READS_AT_A_TIME === 0) await setImmediate();
   };
   for (const pid of pids) {
-    for (const place of descriptorsOf(pid)) {
+    for (const place of listDescriptors(pid)) {
       if (attempt(() => readlinkSync(place))?.endsWith(DELETED) === true) note(place);
       // oxlint-disable-next-line no-await-in-loop -- the event loop goes on
       await pause();
     }
-    for (const { addresses, inode, device, end } of mappingsOf(pid)) {
+    for (const { addresses, inode, device, end } of listMappings(pid)) {
       // oxlint-disable-next-line no-await-in-loop -- the event loop goes on
       await pause();
-      if (device !== deviceOf(dev) || note(`/proc/${pid}/map_files/${addresses}`)) continue;
+      if (device !== toDevice(dev) || note(`/proc/${pid}/map_files/${addresses}`)) continue;
       // Only root may look at the file itself. Otherwise as much counts as is mapped.
-      found.set(inode, Math.max(end, found.get(inode) ?? 0));
+      sizes.set(inode, Math.max(end, sizes.get(inode) ?? 0));
     }
   }
-  const bytes = [...found.values()].reduce((all, one) => all + one, 0);
-  return { bytes, files: found.size };
+  const bytes = [...sizes.values()].reduce((all, one) => all + one, 0);
+  return { bytes, files: sizes.size };
 };

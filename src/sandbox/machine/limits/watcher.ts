@@ -53,11 +53,12 @@ export const memoryExceeded = (limit: number): SandboxExit => ({
 });
 
 /** The control groups that bound a sandbox: the service's, or an engine's. */
-const groupsOf = ({ cgroups, container }: SandboxRecord): readonly string[] => container?.cgroups ?? cgroups;
+const recordGroups = ({ cgroups, container }: SandboxRecord): readonly string[] =>
+  container?.cgroups ?? cgroups;
 
 /** The exit if the kernel killed a process of the sandbox because its memory was exhausted. */
 export const kernelVerdict = (record: SandboxRecord, limits: SandboxLimits): SandboxExit | null =>
-  memoryKills(groupsOf(record)) > 0 ? memoryExceeded(limits.memoryBytes) : null;
+  memoryKills(recordGroups(record)) > 0 ? memoryExceeded(limits.memoryBytes) : null;
 
 /** The same for a sandbox that has ended. An engine's control groups are gone by then, and the engine knows. */
 export const finalVerdict = async (
@@ -102,8 +103,8 @@ export const memoryUsed = (
   let samples: readonly ProcessSample[] | null = null;
   return running.reduce((sum, { record }) => {
     const { launcher } = record;
-    const counted = groupMemory(groupsOf(record));
-    if (counted !== null || launcher === null) return sum + (counted ?? 0);
+    const memory = groupMemory(recordGroups(record));
+    if (memory !== null || launcher === null) return sum + (memory ?? 0);
     samples ??= sample();
     return sum + descendants(samples, launcher.pid).reduce((bytes, one) => bytes + one.memoryBytes, 0);
   }, 0);
@@ -115,15 +116,15 @@ export const memoryUsed = (
  */
 const total = async (unit: "--block-size=1" | "--inodes", directory: string): Promise<number> => {
   const { text } = await runShort(["du", "-sx", unit, "--", directory], { stream: 1, bytesMax: 65_536 });
-  const counted = Number.parseInt(text, 10);
-  if (Number.isNaN(counted)) throw new Error("the files of a sandbox cannot be counted: du gave no answer");
-  return counted;
+  const bytes = Number.parseInt(text, 10);
+  if (Number.isNaN(bytes)) throw new Error("the files of a sandbox cannot be counted: du gave no answer");
+  return bytes;
 };
 
 /** The processes of a sandbox. Those of a container are not below its launcher, but in its control groups. */
-const processesOf = ({ record }: Watched): ReadonlySet<number> => {
+const listProcesses = ({ record }: Watched): ReadonlySet<number> => {
   const below = record.launcher === null ? [] : descendants(sampleProcesses(), record.launcher.pid);
-  return new Set([...below.map(({ pid }) => pid), ...processesInGroups(groupsOf(record))]);
+  return new Set([...below.map(({ pid }) => pid), ...processesInGroups(recordGroups(record))]);
 };
 
 /** Whether the sandbox's files exceed their limits, including removed ones that its processes have open. @param nowMs the present instant */
@@ -135,15 +136,15 @@ export const measureDisk = async (
   const { bavail, bsize, ffree: freeFiles } = await statfs(watched.paths.disk);
   const freeBytes = bavail * bsize;
   const last = watched.disk;
-  const lost =
+  const isLost =
     last !== null &&
     (last.freeBytes - freeBytes >= DISK_LOSS_BYTES || last.freeFiles - freeFiles >= DISK_LOSS_FILES);
-  if (last !== null && nowMs < last.nextMs && !lost) return null;
+  if (last !== null && nowMs < last.nextMs && !isLost) return null;
   if (last !== null && nowMs - last.atMs < 1000) return null;
   const startedMs = performance.now();
-  const unlinked = await unlinkedSpace(processesOf(watched), watched.paths.disk);
-  const bytes = unlinked.bytes + (await total("--block-size=1", watched.paths.disk));
-  const files = unlinked.files + (await total("--inodes", watched.paths.disk));
+  const unlinkedFiles = await unlinkedSpace(listProcesses(watched), watched.paths.disk);
+  const bytes = unlinkedFiles.bytes + (await total("--block-size=1", watched.paths.disk));
+  const files = unlinkedFiles.files + (await total("--inodes", watched.paths.disk));
   const tookMs = performance.now() - startedMs;
   const restMs = Math.max(DISK_WALK_SECONDS * 1000, tookMs / DISK_WALK_SHARE);
   watched.disk = { atMs: nowMs, nextMs: nowMs + restMs, freeBytes, freeFiles };
@@ -175,20 +176,20 @@ export const newestLines = (text: string, bytes: number): string => {
  */
 export const trimLog = async ({ paths }: Watched, limits: SandboxLimits): Promise<void> => {
   const { size } = await stat(paths.log);
-  const kept = Math.min(LOG_KEPT_BYTES, limits.logBytesPerSecond);
-  if (size <= kept) return;
+  const keptBytes = Math.min(LOG_KEPT_BYTES, limits.logBytesPerSecond);
+  if (size <= keptBytes) return;
   const file = await open(paths.log, "r");
   try {
-    const newest = await file.read({ buffer: Buffer.alloc(kept), position: size - kept });
+    const newest = await file.read({ buffer: Buffer.alloc(keptBytes), position: size - keptBytes });
     // It shrank during the look: its daemon has truncated it.
-    if (newest.bytesRead < kept) return;
-    const dropped = size > kept * 2 ? `[${size - kept} bytes of output left out]\n` : "";
+    if (newest.bytesRead < keptBytes) return;
+    const notice = size > keptBytes * 2 ? `[${size - keptBytes} bytes of output left out]\n` : "";
     const next = `${paths.oldLog}.next`;
     const text = newest.buffer.toString("utf8", newest.buffer.indexOf(NEWLINE) + 1);
-    await writeFile(next, dropped + text, { mode: 0o600 });
+    await writeFile(next, notice + text, { mode: 0o600 });
     // Output that came meanwhile is moved too. Output between this and the truncation is lost, and the line numbers
     // show the gap.
-    const rest = await file.read({ buffer: Buffer.alloc(kept), position: size });
+    const rest = await file.read({ buffer: Buffer.alloc(keptBytes), position: size });
     await appendFile(next, rest.buffer.subarray(0, rest.bytesRead));
     await rename(next, paths.oldLog);
     await truncate(paths.log, 0);

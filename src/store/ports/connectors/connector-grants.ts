@@ -40,7 +40,7 @@ export interface StoredGrant extends GrantKey {
 export interface NewGrant extends GrantKey {
   readonly origin: string;
   readonly kind: GrantKind;
-  /** Null: only a client is stored yet. */
+  /** Null while only a client is stored. */
   readonly envelope: Uint8Array | null;
   readonly issuer: string | null;
   readonly expiresAt: number | null;
@@ -107,7 +107,7 @@ export class ConnectorGrants extends Context.Service<
     readonly left: Stored<readonly CredentialHolder[]>;
     /** Keeps a sign-in, instead of a former one of this person, and forgets those that have expired. */
     readonly begin: (flow: NewFlow) => Stored<void>;
-    /** Binds a sign-in of this person to her browser, once. Null: no such ticket is open. */
+    /** Binds a sign-in of this person to her browser, once. Null if no such ticket is open. */
     readonly open: (by: {
       readonly ticketHash: string;
       readonly userId: string;
@@ -116,7 +116,7 @@ export class ConnectorGrants extends Context.Service<
       readonly browserHash: string;
       readonly now: number;
     }) => Stored<Flow | null>;
-    /** Takes a sign-in out (N3). Null: no such sign-in is open. */
+    /** Takes a sign-in out (N3). Null if no such sign-in is open. */
     readonly take: (by: {
       readonly stateHash: string;
       readonly browserHash: string;

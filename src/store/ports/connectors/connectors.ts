@@ -19,7 +19,7 @@ export interface SealedCredential extends CredentialHolder {
 
 export interface StoredCredential {
   readonly slug: string;
-  /** Null: the project's. */
+  /** Null means the project's. */
   readonly personId: string | null;
   readonly origin: string;
   readonly kind: CredentialKind;
@@ -31,11 +31,11 @@ export interface StoredCredential {
 export interface StoredCatalogue {
   readonly slug: string;
   readonly url: string;
-  /** As last seen. Null: the server was never reached. */
+  /** As last seen. Null if the server was never reached. */
   readonly latest: SeenCatalogue | null;
-  /** As a person accepted it. Null: it was not accepted. */
+  /** As a person accepted it. Null if it was not accepted. */
   readonly accepted: AcceptedCatalogue | null;
-  /** Why the last refresh failed. Null: it did not. */
+  /** Why the last refresh failed. Null if it did not. */
   readonly failure: string | null;
   readonly triedAt: number;
 }
@@ -72,7 +72,7 @@ export class Connectors extends Context.Service<
     readonly nextVersion: (holder: CredentialHolder) => Stored<number>;
     /** Fenced by version: `Fenced` if another credential was written since `nextVersion`. */
     readonly putCredential: (
-      sealed: SealedCredential,
+      credential: SealedCredential,
       by: { readonly userId: string; readonly now: number },
     ) => Stored<void, Fenced>;
     readonly removeCredential: (holder: CredentialHolder, now: number) => Stored<boolean>;
@@ -82,7 +82,7 @@ export class Connectors extends Context.Service<
     readonly catalogues: (projectId: string) => Stored<readonly StoredCatalogue[]>;
     readonly catalogue: (projectId: string, slug: string) => Stored<StoredCatalogue | null>;
     /** Writes what a server listed. The accepted catalogue of another URL is forgotten. */
-    readonly saw: (key: CatalogueKey, seen: SeenCatalogue) => Stored<void>;
+    readonly saw: (key: CatalogueKey, catalogue: SeenCatalogue) => Stored<void>;
     /** Writes why a server did not list its tools. The catalogues of this URL stay. */
     readonly failed: (
       key: CatalogueKey,

@@ -30,9 +30,9 @@ export interface NewCall {
   readonly connector: string;
   readonly tool: string;
   readonly origin: string;
-  /** Null: refused before the tool was known. */
+  /** Null if refused before the tool was known. */
   readonly pin: string | null;
-  /** The pattern that decided, or `default`. Null: no rule was asked. */
+  /** The pattern that decided, or `default`. Null if no rule was asked. */
   readonly rule: string | null;
   readonly argumentsDigest: string;
   readonly argumentsBytes: number;
@@ -50,12 +50,12 @@ export interface CallEnd {
 }
 
 export interface ExecutorCall extends NewCall {
-  /** When an approved call was sent. Null: at the instant `at`, or not at all. */
+  /** When an approved call was sent. Null means at the instant `at`, or not at all. */
   readonly begunAt: number | null;
   /** The person who approved or denied it. */
   readonly approver: string | null;
   readonly endedAt: number | null;
-  /** Null: the call is being performed. */
+  /** Null if the call is being performed. */
   readonly outcome: CallOutcome | null;
   readonly message: string | null;
   readonly upstreamStatus: number | null;

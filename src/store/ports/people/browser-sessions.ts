@@ -29,7 +29,7 @@ export type SignedInBy = "token" | "oidc" | "github";
 export interface BrowserSession {
   readonly id: string;
   readonly signedInBy: SignedInBy;
-  /** The token that opened it. Null: a provider did. */
+  /** The token that opened it. Null if a provider did. */
   readonly openedBy: string | null;
   readonly createdAt: number;
   readonly lastUsedAt: number;
@@ -59,7 +59,7 @@ export class BrowserSessions extends Context.Service<
   BrowserSessions,
   {
     /**
-     * A session of the access token with this hash. Null: no such token of a person is alive. The tokens of sandboxes
+     * A session of the access token with this hash. Null if no such token of a person is alive. The tokens of sandboxes
      * open none: an agent is not a person.
      */
     readonly open: (tokenHash: string, session: NewBrowserSession) => Stored<SignedInPerson | null>;
@@ -70,9 +70,9 @@ export class BrowserSessions extends Context.Service<
       readonly expiresAt: number;
       readonly now: number;
     }) => Stored<void>;
-    /** The person that a link signs in. It changes no row. Null: as `openLink`. */
-    readonly personOf: (linkHash: string, now: number) => Stored<SignedInPerson | null>;
-    /** Uses a link up. Null: it is unknown, used or expired, or its token has ended. */
+    /** The person that a link signs in. It changes no row. Null as for `openLink`. */
+    readonly person: (linkHash: string, now: number) => Stored<SignedInPerson | null>;
+    /** Uses a link up. Null if it is unknown, used or expired, or its token has ended. */
     readonly openLink: (linkHash: string, session: NewBrowserSession) => Stored<SignedInPerson | null>;
     /** A person's sessions that are alive, newest first. */
     readonly list: (
@@ -85,7 +85,7 @@ export class BrowserSessions extends Context.Service<
     readonly endAll: (userId: string) => Stored<boolean>;
     /**
      * Ends the session with this hash, whose cookie a browser shows at sign-out.
-     * @returns whose session it was. Null: there is no such session.
+     * @returns whose session it was. Null if there is no such session.
      */
     readonly signOut: (hash: string) => Stored<(SignedInPerson & { readonly sessionId: string }) | null>;
   }

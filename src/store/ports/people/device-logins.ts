@@ -55,9 +55,9 @@ export type Claimed =
 
 /** The reach and the end of the token that an approved program gets. */
 export interface DeviceGrant {
-  /** Null: all that the person may do. */
+  /** Null means all that the person may do. */
   readonly projectId: string | null;
-  /** When the token expires. Null: never. */
+  /** When the token expires. Null if never. */
   readonly expiresAt: number | null;
 }
 
@@ -65,11 +65,11 @@ export class DeviceLogins extends Context.Service<
   DeviceLogins,
   {
     readonly begin: (login: NewDeviceLogin) => Stored<void>;
-    /** The login with this code that waits for a decision. Null: none; then the miss counts (D4). */
-    readonly look: (typed: Typed) => Stored<DeviceLogin | "too_many" | null>;
+    /** The login with this code that waits for a decision.; then the miss counts (D4). */
+    readonly look: (code: Typed) => Stored<DeviceLogin | "too_many" | null>;
     /** Decides. A null grant denies. @returns as `look` does. */
     readonly decide: (
-      typed: Typed & { readonly grant: DeviceGrant | null },
+      code: Typed & { readonly grant: DeviceGrant | null },
     ) => Stored<DeviceLogin | "too_many" | null>;
     /** The program asks. If its login is approved, the token with this hash begins, and the login is over. */
     readonly claim: (request: {

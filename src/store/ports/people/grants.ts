@@ -13,7 +13,7 @@ export type Credential =
 /** One credential's use of one project, and of one session if the connection leads into its sandbox. */
 export interface Grant {
   readonly credential: Credential;
-  /** Null: the connection reaches no project. Then it needs an owner of the account if it needs an owner. */
+  /** Null if the connection reaches no project. Then it needs an owner of the account if it needs an owner. */
   readonly projectId: string | null;
   /** The lowest role in the project that may hold the connection. A password's rights do not depend on a role. */
   readonly needs: ProjectRole;
@@ -26,5 +26,5 @@ export interface GrantedSession {
   readonly sandboxId: string;
 }
 
-/** Called with the id of a token or session that has ended, or of a person whose roles changed. Null: some endings may have been missed. */
+/** Called with the id of a token or session that has ended, or of a person whose roles changed. Null if some endings may have been missed. */
 export type HearEnding = (id: string | null) => void;

@@ -33,7 +33,7 @@ export interface NewIdentity extends ProviderIdentity {
 
 export interface KnownIdentity extends NewIdentity {
   readonly createdAt: number;
-  /** The last sign-in with it. Null: none since it was added. */
+  /** The last sign-in with it. Null before the first one. */
   readonly signedInAt: number | null;
 }
 
@@ -81,7 +81,7 @@ export class Identities extends Context.Service<
     /** A person's, the oldest first. */
     readonly list: (userId: string) => Stored<readonly KnownIdentity[]>;
     /**
-     * Takes an identity from its person (F5). `last`: it is her last one of these issuers. Null: she has no such identity.
+     * Takes an identity from its person (F5). `last`: it is her last one of these issuers. Null if she has no such identity.
      *
      * @param request.issuers those of the providers that are set up
      */

@@ -21,18 +21,18 @@ export interface Principal {
   readonly user: { readonly id: string; readonly name: string };
   /** The user's role in the account, also if a session's or a trigger's token acts for her. */
   readonly accountRole: AccountRole;
-  /** Null: account-wide. Otherwise the token is bound to this project. */
+  /** Null means account-wide. Otherwise the token is bound to this project. */
   readonly projectId: string | null;
   /** The session whose sandbox carries the token. */
   readonly sessionId: string | null;
   readonly sandboxId: string | null;
-  /** When the token expires. Null: never. */
+  /** When the token expires. Null if never. */
   readonly expiresAt: number | null;
-  /** The access token that opened this session of a browser. Null: no token did. */
+  /** The access token that opened this session of a browser. Null if no token did. */
   readonly openedBy: string | null;
   /**
    * When the access token ends that gives this caller its reach: its own, or the one that opened this session of a browser. What the
-   * caller hands on ends no later. Null: never.
+   * caller hands on ends no later. Null if never.
    */
   readonly reachEndsAt: number | null;
 }
@@ -55,7 +55,7 @@ export interface EndedToken extends Pick<
 }
 
 /**
- * How long a person's tokens, and browsers that they opened, live after her last sign-in at a provider, in milliseconds. Null: they
+ * How long a person's tokens, and browsers that they opened, live after her last sign-in at a provider, in milliseconds. Null if they
  * need none. The default is null. The store's adapters read it when they are built.
  */
 export const TokenSignIn = Context.Reference<number | null>("platform/store/TokenSignIn", {
@@ -77,7 +77,7 @@ export interface Path {
 /** The rows that the path of a request names, as they were when the caller was authenticated. */
 export interface Reached {
   readonly path: Path;
-  /** The caller's role in the project. Null: the project does not exist for her. */
+  /** The caller's role in the project. Null if the project does not exist for her. */
   readonly role: ProjectRole | null;
   /** Who may merge there. */
   readonly mergeRole: MergeRole;
@@ -135,11 +135,11 @@ export class Identity extends Context.Service<
       now: number,
       path: Path,
     ) => Stored<{ readonly caller: Principal; readonly reached: Reached } | null>;
-    /** Why a hash does not authenticate, if a token has it. Null: no token does, or it authenticates. It writes nothing. */
+    /** Why a hash does not authenticate, if a token has it. Null if no token does, or it authenticates. It writes nothing. */
     readonly endedToken: (tokenHash: string, now: number) => Stored<EndedToken | null>;
     /**
      * Whether sign-ins count (`TokenSignIn`). From an instant: the time of people without one begins there, and that of the others
-     * goes on. Null: it is forgotten, so that it begins anew when sign-ins count again.
+     * goes on. Null if it is forgotten, so that it begins anew when sign-ins count again.
      */
     readonly countSignIns: (from: number | null) => Stored<void>;
     /** Begins a person's time anew, as a sign-in at a provider does. */

@@ -20,7 +20,7 @@ export interface Person {
   readonly name: string;
   readonly role: AccountRole;
   readonly createdAt: number;
-  /** Null: she is active. */
+  /** Null if she is active. */
   readonly deactivatedAt: number | null;
 }
 
@@ -64,7 +64,7 @@ export interface Member {
   readonly person: Person;
   /** The highest of her grants. */
   readonly role: ProjectRole;
-  /** Her own grant. Null: her role follows from the account or from the project's default. */
+  /** Her own grant. If null, her role follows from the account or from the project's default. */
   readonly own: ProjectRole | null;
 }
 
@@ -80,16 +80,16 @@ export class People extends Context.Service<
     /** All of an account, newest first, also deactivated ones. */
     readonly list: (accountId: string, request: PageRequest) => Stored<Page<Person>, BadCursor>;
     /**
-     * Changes a person's name or role. Null: the account has no such person. `last_owner`: P1.
+     * Changes a person's name or role. Null if the account has no such person. `last_owner`: P1.
      */
     readonly update: (
       accountId: string,
       id: string,
       change: { readonly name?: string | undefined; readonly role?: AccountRole | undefined },
     ) => Stored<Person | "last_owner" | null>;
-    /** Ends the person's tokens for good, if she is active. Null: no such person. `last_owner`: P1. */
+    /** Ends the person's tokens for good, if she is active. Null if there is no such person. `last_owner`: P1. */
     readonly deactivate: (accountId: string, id: string, now: number) => Stored<Person | "last_owner" | null>;
-    /** She gets her roles back, and no token. Null: no such person. */
+    /** She gets her roles back, and no token. Null if there is no such person. */
     readonly reactivate: (accountId: string, id: string) => Stored<Person | null>;
     /** Whether the person exists and is not deactivated. */
     readonly isActive: (id: string) => Stored<boolean>;
@@ -104,9 +104,9 @@ export class People extends Context.Service<
     ) => Stored<Page<Invitation>, BadCursor>;
     /** False if it could not be accepted any more. */
     readonly revokeInvitation: (accountId: string, id: string, now: number) => Stored<boolean>;
-    /** Null: unknown, used, revoked or expired. */
+    /** Null if unknown, used, revoked or expired. */
     readonly openInvitation: (hash: string, now: number) => Stored<OpenInvitation | null>;
-    /** Makes the person with her first token. Null: unknown, used, revoked or expired. */
+    /** Makes the person with her first token. Null if unknown, used, revoked or expired. */
     readonly accept: (request: {
       readonly hash: string;
       readonly userId: string;
@@ -118,7 +118,7 @@ export class People extends Context.Service<
 
     /** Active people of the project's account who have a role in the project, by name. */
     readonly members: (projectId: string) => Stored<readonly Member[]>;
-    /** A person's own grant in a project. Null: she has none. */
+    /** A person's own grant in a project. */
     readonly ownRole: (projectId: string, userId: string) => Stored<ProjectRole | null>;
     /**
      * Sets a person's own grant in a project, or removes it (null).

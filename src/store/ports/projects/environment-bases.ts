@@ -10,7 +10,7 @@ import type { Stored } from "../journal.ts";
 export interface EnvironmentBase {
   /** With registry and tag. */
   readonly reference: string;
-  /** Null: no registry has answered yet. */
+  /** Null if no registry has answered yet. */
   readonly digest: string | null;
   /** When the registry said so, ms. */
   readonly lookedUpAt: number | null;

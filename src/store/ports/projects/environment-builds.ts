@@ -78,7 +78,7 @@ export class EnvironmentBuilds extends Context.Service<
     ) => Stored<{ readonly build: EnvironmentBuild; readonly isNew: boolean } | null>;
     readonly get: (id: string) => Stored<EnvironmentBuild | null>;
     /** The newest build of this key on this node, in whatever state. Without a node: on any. */
-    readonly newestOf: (of: {
+    readonly newest: (of: {
       readonly projectId: string;
       readonly nodeId?: string;
       readonly key: string;

@@ -19,12 +19,12 @@ export type Removal = "waits" | "more" | "removed" | "gone";
 export class ProjectDeletions extends Context.Service<
   ProjectDeletions,
   {
-    /** Deletes a project and cancels its waiting fires. One that is deleted stays as it is. Null: it does not exist. */
+    /** Deletes a project and cancels its waiting fires. One that is deleted stays as it is. Null if it does not exist. */
     readonly begin: (
       id: string,
       times: { readonly now: number; readonly deletesAt: number },
     ) => Stored<Project | null>;
-    /** Makes it what it was before. Null: it is not deleted, or its instant has come. */
+    /** Makes it what it was before. Null if it is not deleted, or its instant has come. */
     readonly restore: (id: string, now: number) => Stored<Project | null>;
     /** Live sessions of deleted projects that are not about to end, at most 100. */
     readonly unwantedSessions: Stored<readonly UnwantedSession[]>;

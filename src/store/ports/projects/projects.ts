@@ -22,7 +22,7 @@ export interface Project {
   readonly triggersPaused: boolean;
   /** The project's creator. Sessions that a cron or webhook fire starts act for this user. */
   readonly createdBy: string;
-  /** The role of the account's other people. Null: none. */
+  /** The role of the account's other people. */
   readonly defaultRole: DefaultRole | null;
   /** The lowest role that may merge a change request. */
   readonly mergeRole: MergeRole;
@@ -70,12 +70,12 @@ export interface ProjectReader {
 
 /** The last reading of a manifest that parsed. Lists those agents of its triggers that have a file in its commit. */
 export interface GoodManifest {
-  /** Whether the repository configures a model provider in that commit. Null: that was not looked up. */
+  /** Whether the repository configures a model provider in that commit. Null if that was not looked up. */
   readonly bringsModel: boolean | null;
   readonly commit: string;
   readonly text: string;
   readonly agents: readonly string[];
-  /** The Dockerfile of its sandboxes. Null: it has none, or names an image. */
+  /** The Dockerfile of its sandboxes. Null if it has none, or names an image. */
   readonly environment: BuildSource | null;
 }
 

@@ -33,7 +33,7 @@ export interface StoredSecret {
   readonly updatedAt: number;
   readonly updatedBy: string | null;
   readonly service: boolean;
-  /** Until when the previous value verifies webhooks. Null: it does not. */
+  /** Until when the previous value verifies webhooks. Null if it does not. */
   readonly previousUntil: number | null;
 }
 

@@ -51,7 +51,7 @@ export const CHANGES_BEHIND_MAX = 2_000;
 
 /** The answer to a request. */
 export interface GivenAnswer {
-  /** Null: no person answered. */
+  /** Null if no person answered. */
   readonly by: Author | null;
   readonly at: number;
   readonly answer: RequestAnswer;
@@ -66,7 +66,7 @@ export interface Item {
   readonly kind: ItemKind;
   readonly status: ItemStatus;
   readonly role: "user" | "agent" | null;
-  /** Null: the runtime has a message of a person that did not come through the service. */
+  /** Null if the runtime has a message of a person that did not come through the service. */
   readonly author: Author | null;
   /** The id of the message that began the turn. */
   readonly turnId: string | null;
@@ -79,7 +79,7 @@ export interface Item {
   /** The answer to a request, once a person or the service gave one. */
   readonly answer: GivenAnswer | null;
   readonly model: string | null;
-  /** The agent that a person chose for a message. Null: the agent of the message before. */
+  /** The agent that a person chose for a message. Null means the agent of the message before. */
   readonly agent: string | null;
   /** The effort that a person chose for a message. Absent: as for the message before. */
   readonly effort?: string;
@@ -98,7 +98,7 @@ export interface Item {
   /** The sandbox that reported it last, and the number of the report. */
   readonly sandboxId: string | null;
   readonly rev: number;
-  /** Its number in the order in which that sandbox's agent made its items (N4). Null: not known. */
+  /** Its number in the order in which that sandbox's agent made its items (N4). Null if not known. */
   readonly order: number | null;
 }
 
@@ -120,7 +120,7 @@ export interface ConversationState {
 
 /** What a session's row shows of its conversation. */
 export interface ConversationRowState extends ConversationState {
-  /** The request that the agent waits for, in short. Null: none, or it was stored by an earlier version. */
+  /** The request that the agent waits for, in short. Null if it waits for nothing, or if an earlier version stored it. */
   readonly turnRequest: TurnRequest | null;
   /** The first sentence of the agent's last whole message. */
   readonly lastSentence: string | null;
@@ -189,7 +189,7 @@ export interface Attachment {
 export interface NotedReport {
   readonly sandboxId: string;
   readonly items: readonly NativeItem[];
-  /** Null: no news. */
+  /** Null means no news. */
   readonly turn: TurnNow | null;
   /** Everything up to this number was reported. Two reports of the turn with one number are equal. */
   readonly rev: number;

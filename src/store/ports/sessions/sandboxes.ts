@@ -11,11 +11,11 @@ export interface Sandbox {
   readonly sessionId: string;
   readonly provider: string;
   readonly nodeId: string;
-  /** The operator's image whose file system it sees, as the project's manifest names it. Null: it names none. */
+  /** The operator's image whose file system it sees, as the project's manifest names it. Null if it names none. */
   readonly image: string | null;
-  /** The build whose image it sees, or for which it waits. Null: its project has no Dockerfile. */
+  /** The build whose image it sees, or for which it waits. Null if its project has no Dockerfile. */
   readonly environment: SandboxEnvironment | null;
-  /** It waited for its session: a digest of everything that it was started with. Null: it was started for the session. */
+  /** It waited for its session: a digest of everything that it was started with. Null if it was started for the session. */
   readonly warmRecipe: string | null;
   readonly status: SandboxStatus;
   readonly failure: Failure | null;
@@ -74,7 +74,7 @@ export class Sandboxes extends Context.Service<
       readonly now: number;
     }) => Stored<void>;
     readonly get: (id: string) => Stored<Sandbox | null>;
-    readonly newestOf: (sessionId: string) => Stored<Sandbox | null>;
+    readonly newest: (sessionId: string) => Stored<Sandbox | null>;
     /**
      * Records that a provisioning sandbox boots from now until its deadline. Called again for each attempt. False: it
      * is no longer provisioning.
@@ -99,7 +99,7 @@ export class Sandboxes extends Context.Service<
      * Records the secrets that it receives, if `former` is the revision recorded before (null: none). False: not
      * recorded.
      */
-    readonly noteSecrets: (id: string, former: number | null, given: GivenSecrets) => Stored<boolean>;
+    readonly noteSecrets: (id: string, former: number | null, secrets: GivenSecrets) => Stored<boolean>;
     /** Active sandboxes of this node whose recorded secrets have another revision than their project's. */
     readonly outdated: (nodeId: string) => Stored<readonly OutdatedSandbox[]>;
   }

@@ -53,7 +53,7 @@ export interface Session {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly triggerSlug: string | null;
   readonly fireId: string | null;
-  /** The session of the same project whose agent started it. Null: a person or a trigger did. */
+  /** The session of the same project whose agent started it. Null if a person or a trigger did. */
   readonly parentSessionId: string | null;
   /** The session acts for this user. */
   readonly createdBy: string;
@@ -63,21 +63,21 @@ export interface Session {
   readonly stopReason: StopReason | null;
   /** The result of its last save, also while that goes on, and after a restart. Null before the first one. */
   readonly saved: Saved | null;
-  /** Since when its idle sandbox stays because it cannot be saved. Null: it can, as far as is known. */
+  /** Since when its idle sandbox stays because it cannot be saved. Null if it can, as far as is known. */
   readonly unsaved: Unsaved | null;
   /** Whether its current sandbox was asked to bring the saved work back. */
   readonly restoreSaved: boolean;
-  /** What its current or last sandbox brought back. Null: it was not asked to, or has not answered yet. */
+  /** What its current or last sandbox brought back. Null if it was not asked to, or has not answered yet. */
   readonly restored: Restored | null;
   /** The last turn that ended, also after a restart. Null before the first. */
   readonly lastTurn: NotedTurn | null;
-  /** The changes of its branch at the last push. Null: not pushed yet, or by an earlier version. */
+  /** The changes of its branch at the last push. Null if not pushed yet, or by an earlier version. */
   readonly changes: BranchChanges | null;
   /** The id of its current sandbox (the machine's context). */
   readonly sandboxId: string | null;
-  /** Why a running session is about to stop (the machine's context). Null: no stop is under way. */
+  /** Why a running session is about to stop (the machine's context). Null if no stop is under way. */
   readonly ending: StopReason | null;
-  /** The request for which its agent waited when it was last found idle. Null: none, or it was restarted since. */
+  /** The request for which its agent waited when it was last found idle. Null if it waited for nothing, or if it was restarted since. */
   readonly asked: TurnRequest | null;
   /** Whether a restart waits for the end of a stop, or for a place after it (the machine's context). */
   readonly restarts: boolean;
@@ -95,7 +95,7 @@ export interface Session {
 
 /** A session as answers show it, with what decides its activity. */
 export interface ShownSession extends Session {
-  /** The state of its conversation. Null: it was never opened. */
+  /** The state of its conversation. Null if it was never opened. */
   readonly conversation: ConversationRowState | null;
   /** How many calls of its agent wait for a person's approval. */
   readonly pendingApprovals: number;
@@ -164,7 +164,7 @@ export interface RunningSession {
   readonly unsaved: Unsaved | null;
   /** Whether its last save had everything. */
   readonly isSaved: boolean;
-  /** What its agent asks a person. Null: it does not wait for one, as far as the conversation's row says. */
+  /** What its agent asks a person. Null if it does not wait for one, as far as the conversation's row says. */
   readonly asks: TurnRequest | null;
   /** Whether it is unsaved, and half of its account's slots or more hold sessions that are unsaved for a shorter time. */
   readonly isSurplus: boolean;
@@ -226,7 +226,7 @@ export class Sessions extends Context.Service<
     /** Newest first, without deleted ones. `get` still returns those, with `deletedAt`. */
     readonly list: (projectId: string, request: SessionRequest) => Stored<Page<ShownSession>, BadCursor>;
     /** The same for all projects that a person sees. */
-    readonly listOf: (
+    readonly listForReader: (
       reader: ProjectReader,
       request: SessionRequest,
     ) => Stored<Page<ShownSession>, BadCursor>;
@@ -240,7 +240,7 @@ export class Sessions extends Context.Service<
       change: {
         readonly name?: string;
         readonly metadata?: Readonly<Record<string, unknown>>;
-        /** When it was put away. Null: it is brought back. Absent: as it is. */
+        /** When it was put away. Null if it is brought back. Absent: as it is. */
         readonly archivedAt?: number | null;
         readonly now: number;
       },

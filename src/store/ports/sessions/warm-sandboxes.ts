@@ -21,10 +21,10 @@ export interface WarmSandbox {
   readonly id: string;
   readonly projectId: string;
   readonly nodeId: string;
-  /** A digest of everything that it was started with. Null: it is not ready yet. */
+  /** A digest of everything that it was started with. Null if it is not ready yet. */
   readonly recipe: string | null;
   readonly wantedBy: WantedBy;
-  /** Null: as long as the manifest asks for it. */
+  /** Null means as long as the manifest asks for it. */
   readonly wantedUntil: number | null;
   readonly createdAt: number;
 }
@@ -42,9 +42,9 @@ export class WarmSandboxes extends Context.Service<
     /** It can be claimed from now on. False: it was removed. */
     readonly ready: (
       id: string,
-      made: { readonly recipe: string; readonly secrets: GivenSecrets },
+      preparation: { readonly recipe: string; readonly secrets: GivenSecrets },
     ) => Stored<boolean>;
-    /** Gives the session one of the node that is ready, the oldest first. Null: none is ready, or see W1. */
+    /** Gives the session one of the node that is ready, the oldest first. Null if none is ready, or see W1. */
     readonly claim: (request: {
       readonly projectId: string;
       readonly sessionId: string;

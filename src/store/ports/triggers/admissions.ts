@@ -170,7 +170,7 @@ export class Admissions extends Context.Service<
     /** The waiting fires that start next, in their order, at most `limit`. */
     readonly heads: (accountId: string, limit: number) => Stored<readonly WaitingFire[]>;
     /** Takes waiting fires out of the queue for good, each with its reason. Those that do not wait any more are left alone. */
-    readonly refuse: (accountId: string, refused: readonly RefusedWait[], now: number) => Stored<void>;
+    readonly refuse: (accountId: string, waits: readonly RefusedWait[], now: number) => Stored<void>;
     /** Takes a waiting fire out of the queue for good; false where it does not wait (any more). */
     readonly cancel: (fireId: string, now: number) => Stored<boolean>;
     /** Accounts with waiting fires, for start-up and the timer. */

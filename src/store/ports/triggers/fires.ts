@@ -20,7 +20,7 @@ export type VerifiedWith = "current" | "previous";
 export interface Fire {
   readonly id: string;
   readonly projectId: string;
-  /** Null: a person's request. */
+  /** Null means a person's request. */
   readonly triggerSlug: string | null;
   readonly kind: FireKind;
   readonly status: FireStatus;
@@ -34,17 +34,17 @@ export interface Fire {
   readonly replayOf: string | null;
   /** The row that answered this repeated delivery. */
   readonly duplicateOf: string | null;
-  /** Null: no signature was checked. */
+  /** Null if no signature was checked. */
   readonly verifiedWith: VerifiedWith | null;
 }
 
 /** A fire as answers show it. */
 export interface ShownFire extends Fire {
-  /** Null: it started no session. */
+  /** Null if it started no session. */
   readonly outcome: RunOutcome | null;
-  /** The session's. Null: it started none, or that has no name. */
+  /** The session's. Null if it started none, or that has no name. */
   readonly sessionName: string | null;
-  /** The name of the person who ran it by hand. Null: another cause, or it started no session. */
+  /** The name of the person who ran it by hand. Null if it had another cause, or started no session. */
   readonly startedBy: string | null;
 }
 
@@ -103,7 +103,7 @@ export interface NewFire {
   readonly prompt: FirePrompt;
   /** Set for a webhook. */
   readonly verifiedWith?: VerifiedWith;
-  /** Null: not stored, or the fire came without one. */
+  /** Null if not stored, or the fire came without one. */
   readonly request: StoredRequest | null;
   /** How long it may wait in the queue, ms (PLATFORM_QUEUE_TTL_MS), and how many may wait (PLATFORM_QUEUE_MAX). */
   readonly queueTtlMs: number;
@@ -115,11 +115,11 @@ export interface QueuedFire {
   readonly projectId: string;
   readonly triggerSlug: string | null;
   readonly kind: FireKind;
-  /** The name of its session, if it has one, else the beginning of its prompt. Null: it has neither yet. */
+  /** The name of its session, if it has one, else the beginning of its prompt. Null if it has neither yet. */
   readonly title: string | null;
   /** How many files wait with it. */
   readonly files: number;
-  /** Who asked for the session. Null: a trigger fired. */
+  /** Who asked for the session. Null if a trigger fired it. */
   readonly person: { readonly id: string; readonly name: string } | null;
   readonly position: number;
   readonly queuedAt: number;
@@ -146,7 +146,7 @@ export class Fires extends Context.Service<
     ) => Stored<ReadonlyMap<string, ShownFire>>;
     /** The account's waiting fires in the order in which they will start. */
     readonly queue: (reader: ProjectReader) => Stored<readonly QueuedFire[]>;
-    /** The place of a waiting fire among all of its account, from 1. Null: it does not wait. */
+    /** The place of a waiting fire among all of its account, from 1. Null if it does not wait. */
     readonly position: (accountId: string, id: string) => Stored<number | null>;
     /**
      * One small step of pruning: rows received before `before` that do not wait, and stored requests beyond

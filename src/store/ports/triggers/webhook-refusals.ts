@@ -24,9 +24,9 @@ export interface WebhookRefusal {
   readonly reason: string;
   readonly deliveryId: string | null;
   readonly event: string | null;
-  /** The value of Content-Length. Null: absent. */
+  /** The value of Content-Length. Null if absent. */
   readonly declaredBytes: number | null;
-  /** How many bytes were received. Null: the body was not read. */
+  /** How many bytes were received. Null if the body was not read. */
   readonly bodyBytes: number | null;
   readonly address: string;
   readonly forwardedFor: string | null;

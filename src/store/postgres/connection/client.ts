@@ -81,11 +81,11 @@ const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
     );
   });
 
-const statementsOf = (): ((lent: Lent) => Statements) => {
-  const known = new WeakMap<Lent, Statements>();
+const makeStatements = (): ((lent: Lent) => Statements) => {
+  const statementsByConnection = new WeakMap<Lent, Statements>();
   return (lent) => {
-    const statements = known.get(lent) ?? new Statements(lent);
-    known.set(lent, statements);
+    const statements = statementsByConnection.get(lent) ?? new Statements(lent);
+    statementsByConnection.set(lent, statements);
     return statements;
   };
 };
@@ -94,19 +94,19 @@ const make = Effect.fnUntraced(function* (address: PostgresOptions) {
   const options = { ...address, pulse: yield* Pulse.DatabasePulse };
   const measures = yield* Measures;
   const waiting = { own: 0, shared: 0 };
-  const changed = (of: keyof typeof waiting) => (count: number) => {
+  const noteWaiting = (of: keyof typeof waiting) => (count: number) => {
     waiting[of] = count;
     measures.set("database_waiting", {}, waiting.own + waiting.shared);
   };
-  changed("own")(0);
-  const own = yield* makePool(options, changed("own"));
-  const shared = yield* makeShared(options, changed("shared"));
-  const statements = statementsOf();
-  const borrowed =
+  noteWaiting("own")(0);
+  const own = yield* makePool(options, noteWaiting("own"));
+  const sharedLender = yield* makeShared(options, noteWaiting("shared"));
+  const statements = makeStatements();
+  const borrow =
     ({ take, giveBack }: Lender) =>
     <A, E, R>(use: (connection: Connection) => Effect.Effect<A, E, R>) =>
       Effect.acquireUseRelease(take, (lent) => use(statements(lent)), giveBack);
-  const [borrowOwn, borrowShared] = [borrowed(own), borrowed(shared)];
+  const [borrowOwn, borrowShared] = [borrow(own), borrow(sharedLender)];
   const lent = Effect.map(Effect.acquireRelease(own.take, own.giveBack), statements);
   return yield* SqlClient.make({
     acquirer: lent,

@@ -76,7 +76,7 @@ export interface Opened {
 const POSTGRES_PORT = 5432;
 
 /** Where the server is. The parameters in the URL win, as in libpq. */
-const addressOf = ({ hostname, port, searchParams }: URL): NetConnectOpts => {
+const socketAddress = ({ hostname, port, searchParams }: URL): NetConnectOpts => {
   const inUrl = hostname === "" ? "localhost" : decodeURIComponent(hostname).replace(/^\[(.*)\]$/, "$1");
   const host = searchParams.get("host") ?? inUrl;
   const at = Number(searchParams.get("port") ?? port) || POSTGRES_PORT;
@@ -122,37 +122,37 @@ export const open = (
 ): Effect.Effect<Opened, SqlError, Scope.Scope> =>
   Effect.suspend(() => {
     const { url, connectTimeoutMs, statementTimeoutMs, applicationName } = { ...DEFAULTS, ...options };
-    const parsed = new URL(url);
-    const ssl = tlsOptions(parsed);
+    const address = new URL(url);
+    const ssl = tlsOptions(address);
     // sql-pg refuses a mode that it does not know.
-    parsed.searchParams.delete("sslmode");
+    address.searchParams.delete("sslmode");
     let socket: Socket | null = null;
     const end = (cause: Error): void => void socket?.destroy(cause);
     const silence = new Silence(statementTimeoutMs === 0 ? 0 : statementTimeoutMs + READ_GRACE_MS, () =>
       end(new Error(`the database did not respond within ${statementTimeoutMs + READ_GRACE_MS} ms`)),
     );
-    const ended = Effect.callback<void>((resume) => {
+    const close = Effect.callback<void>((resume) => {
       if (socket === null || socket.closed) return resume(Effect.void);
-      const closed = patiently(READ_GRACE_MS, () => void socket?.destroy());
+      const readGrace = patiently(READ_GRACE_MS, () => void socket?.destroy());
       socket.once("close", () => {
-        closed();
+        readGrace();
         resume(Effect.void);
       });
     });
-    const arrived = patiently(connectTimeoutMs, () =>
+    const connectLimit = patiently(connectTimeoutMs, () =>
       end(new Error(`no connection came about within ${connectTimeoutMs} ms`)),
     );
     return PgConnection.make({
-      url: Redacted.make(parsed.href),
+      url: Redacted.make(address.href),
       ssl,
       // The first one is the connection's. sql-pg cancels a statement over another one.
       stream: () => {
-        const opened = connect(addressOf(parsed));
-        socket ??= opened;
-        return opened;
+        const connecting = connect(socketAddress(address));
+        socket ??= connecting;
+        return connecting;
       },
       connectTimeout: Duration.infinity,
-      applicationName: parsed.searchParams.get("application_name") ?? applicationName,
+      applicationName: address.searchParams.get("application_name") ?? applicationName,
       startupParameters: {
         statement_timeout: String(statementTimeoutMs),
         idle_in_transaction_session_timeout: String(idleInTransactionMs),
@@ -162,12 +162,12 @@ export const open = (
       preparedStatementCacheSize: PREPARED_MAX,
       maxMessageSize: MESSAGE_BYTES_MAX,
     }).pipe(
-      Effect.ensuring(Effect.sync(arrived)),
+      Effect.ensuring(Effect.sync(connectLimit)),
       Effect.map((connection) => ({
         connection,
         isLost: () => socket?.destroyed !== false,
         end,
-        ended,
+        ended: close,
         silence,
       })),
       Effect.mapError(namedSqlError),

@@ -107,8 +107,8 @@ export class Line {
     this.#steps += 1;
     const isStuck = this.#steps - this.#servedAt > STEPS;
     const isLate = ({ cameAt }: Waiter): boolean => {
-      const waited = this.#steps - cameAt;
-      return (isStuck && waited > STEPS) || waited > STEPS * LONGEST_WAITS;
+      const waitedSteps = this.#steps - cameAt;
+      return (isStuck && waitedSteps > STEPS) || waitedSteps > STEPS * LONGEST_WAITS;
     };
     // The first in line is the first to be late.
     while (this.#waiting[0] !== undefined && isLate(this.#waiting[0])) {

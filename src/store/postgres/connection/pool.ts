@@ -32,7 +32,7 @@ const SHARED_AT_ONCE = 64;
 /** The server ends a longer statement on a shared connection, ms. */
 export const SHARED_STATEMENT_MS = 5_000;
 
-const failed = (cause: unknown): SqlError => {
+const toSqlError = (cause: unknown): SqlError => {
   const message = cause instanceof Error ? cause.message : String(cause);
   return new SqlError({ reason: new ConnectionError({ cause, message, operation: "connect" }) });
 };
@@ -113,10 +113,10 @@ const opening = (options: PoolOptions, isShared: boolean): Effect.Effect<Lent, S
     // One that opens while an era ends may be at the old server.
     const { era } = pulse;
     const scope = yield* Scope.make();
-    const opened = yield* Scope.provide(open(options, { isShared }), scope).pipe(
+    const newConnection = yield* Scope.provide(open(options, { isShared }), scope).pipe(
       Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
     );
-    return new Lent(opened, scope, { isShared, pulse, era });
+    return new Lent(newConnection, scope, { isShared, pulse, era });
   });
 
 /** How callers get connections. */
@@ -125,7 +125,7 @@ interface Supply {
   readonly takeBack: (lent: Lent) => Effect.Effect<void>;
 }
 
-const CLOSED = failed(new Error("the client is closed"));
+const CLOSED = toSqlError(new Error("the client is closed"));
 
 /** Lends what `supply` finds to those who have a place in `line`, until it is closed. */
 export class Lender {
@@ -165,7 +165,7 @@ export class Lender {
   readonly take: Effect.Effect<Lent, SqlError> = Effect.suspend(() => {
     this.#callers += 1;
     if (this.#line.enterAtOnce()) return this.#found;
-    return Effect.tryPromise({ try: () => this.#line.enter(), catch: failed }).pipe(
+    return Effect.tryPromise({ try: () => this.#line.enter(), catch: toSqlError }).pipe(
       Effect.onError(() => this.#giveUp),
       Effect.andThen(this.#found),
     );
@@ -222,7 +222,7 @@ class Idle {
   }
 }
 
-const lineOf = (
+const makeLine = (
   places: number,
   { connectTimeoutMs = DEFAULTS.connectTimeoutMs }: PostgresOptions,
   changed: (waiting: number) => void,
@@ -245,7 +245,7 @@ export const makePool = Effect.fnUntraced(function* (
   });
   const takeBack = (lent: Lent) =>
     Effect.suspend(() => (lent.isUsable ? Effect.sync(() => idle.push(lent)) : lent.close));
-  const lender = new Lender(lineOf(options.maxConnections ?? DEFAULTS.maxConnections, options, changed), {
+  const lender = new Lender(makeLine(options.maxConnections ?? DEFAULTS.maxConnections, options, changed), {
     find,
     takeBack,
   });
@@ -261,7 +261,7 @@ export const makeShared = Effect.fnUntraced(function* (
   const oneOpens = Semaphore.makeUnsafe(1);
   let current: Lent | null = null;
   const closeCurrent = Effect.suspend(() => current?.close ?? Effect.void);
-  const renewed = oneOpens.withPermit(
+  const renewal = oneOpens.withPermit(
     Effect.suspend(() => {
       if (current?.isUsable) return Effect.succeed(current);
       return closeCurrent.pipe(
@@ -270,8 +270,8 @@ export const makeShared = Effect.fnUntraced(function* (
       );
     }),
   );
-  const lender = new Lender(lineOf(SHARED_AT_ONCE, options, changed), {
-    find: Effect.suspend(() => (current?.isUsable ? Effect.succeed(current) : renewed)),
+  const lender = new Lender(makeLine(SHARED_AT_ONCE, options, changed), {
+    find: Effect.suspend(() => (current?.isUsable ? Effect.succeed(current) : renewal)),
     takeBack: () => Effect.void,
   });
   yield* Effect.addFinalizer(() => Effect.andThen(lender.close, closeCurrent));

@@ -23,5 +23,5 @@ export const Shared = Context.Reference<boolean>("platform/store/postgres/Shared
  * Runs the statements of an effect on a connection that others use at the same time. For short reads: the next statement
  * waits for the previous one. An interrupt does not reach the server, which ends the statement or its time limit does.
  */
-export const shared = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const onSharedConnection = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, Shared, true);

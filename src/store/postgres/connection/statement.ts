@@ -11,7 +11,7 @@ import { isDiskFull, isRefusal } from "./errors.ts";
  * a full disk) become a `StoreError`. A statement that the database would refuse every time is a defect: waiting for it
  * would never end. An operation first maps the refusals that it expects.
  */
-export const stored =
+export const toStored =
   (operation: string) =>
   <A, E, R>(
     effect: Effect.Effect<A, E | SqlError, R>,

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 
 /** The certificates that the address names in files. */
-const certificatesOf = ({ searchParams }: URL): ConnectionOptions | null => {
+const certificateOptions = ({ searchParams }: URL): ConnectionOptions | null => {
   const contents = (name: string) => {
     const file = searchParams.get(name);
     return file === null ? undefined : readFileSync(file);
@@ -19,7 +19,7 @@ const certificatesOf = ({ searchParams }: URL): ConnectionOptions | null => {
  */
 export const tlsOptions = (url: URL): ConnectionOptions | false => {
   const mode = url.searchParams.get("sslmode");
-  const certificates = certificatesOf(url);
+  const certificates = certificateOptions(url);
   if (mode === "disable" || (mode === null && certificates === null)) return false;
   if (mode === "no-verify") return { ...certificates, rejectUnauthorized: false };
   const isCompatible = url.searchParams.get("uselibpqcompat") === "true";

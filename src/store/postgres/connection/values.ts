@@ -19,7 +19,7 @@ const [XID8, XID8_ARRAY] = [5069, 271];
 /** 2^32 is 4,294,967 thousands and 296. */
 const [THOUSANDS, REST] = [4_294_967, 296];
 
-const viewOf = (bytes: Uint8Array, offset: number): DataView =>
+const dataView = (bytes: Uint8Array, offset: number): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset + offset, 8);
 
 /** A codec of values that are only read. */
@@ -31,20 +31,20 @@ const reading = <A>(read: (bytes: Uint8Array, offset: number, size: number) => A
 
 /** Microseconds as ms. The halves are divided apart, because their sum is not exact in a double. */
 const instant = reading((bytes, offset) => {
-  const view = viewOf(bytes, offset);
+  const view = dataView(bytes, offset);
   const [high, low] = [view.getInt32(0), view.getUint32(4)];
   const ms = POSTGRES_EPOCH + high * THOUSANDS + Math.floor((high * REST + low) / 1000);
   return Math.abs(ms) > FARTHEST ? Number.NaN : ms;
 });
 
 const integer = reading((bytes, offset) => {
-  const view = viewOf(bytes, offset);
+  const view = dataView(bytes, offset);
   return view.getInt32(0) === 0 ? String(view.getUint32(4)) : String(view.getBigInt64(0));
 });
 
-const transactionId = reading((bytes, offset) => String(viewOf(bytes, offset).getBigUint64(0)));
+const transactionId = reading((bytes, offset) => String(dataView(bytes, offset).getBigUint64(0)));
 
-const copied = reading((bytes, offset, size) => Buffer.from(bytes.subarray(offset, offset + size)));
+const copyCodec = reading((bytes, offset, size) => Buffer.from(bytes.subarray(offset, offset + size)));
 
 export const types: PgTypes.Registry = PgTypes.makeRegistry();
 types.register(PgTypes.OID.timestamptz, instant, { arrayOid: PgTypes.OID.timestamptzArray });
@@ -53,7 +53,7 @@ types.register(XID8, transactionId, { arrayOid: XID8_ARRAY });
 types.register(
   PgTypes.OID.bytea,
   {
-    ...copied,
+    ...copyCodec,
     encode: (bytes) => Result.succeed(Uint8Array.from(bytes)),
     write: (sink, bytes) => Result.succeed(sink.raw(bytes)),
   },

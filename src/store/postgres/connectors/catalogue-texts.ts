@@ -23,19 +23,19 @@ interface Kept {
   readonly size: number;
 }
 
-const markOf = (latest: Mark, accepted: Mark): string =>
+const encodeMarks = (latest: Mark, accepted: Mark): string =>
   JSON.stringify([latest.pin, latest.at, accepted.pin, accepted.at]);
 
-const parsed = (text: string | null): Catalogue | null =>
+const parse = (text: string | null): Catalogue | null =>
   text === null ? null : (JSON.parse(text) as Catalogue);
 
 export class CatalogueTexts {
   readonly #kept = new BoundedMap<string, Kept>(BYTES_MAX, ({ size }) => size);
 
-  /** The catalogues of a row. Null: they are not here (CT1). */
+  /** The catalogues of a row. Null if they are not here (CT1). */
   find(key: string, latest: Mark, accepted: Mark): Pick<Kept, "latest" | "accepted"> | null {
-    const kept = this.#kept.get(key);
-    return kept?.mark === markOf(latest, accepted) ? (this.#kept.use(key) ?? null) : null;
+    const entry = this.#kept.get(key);
+    return entry?.mark === encodeMarks(latest, accepted) ? (this.#kept.use(key) ?? null) : null;
   }
 
   /** Parses the texts of a row, and keeps them. */
@@ -45,8 +45,8 @@ export class CatalogueTexts {
     accepted: Mark & { readonly text: string | null },
   ): Pick<Kept, "latest" | "accepted"> {
     const size = (latest.text?.length ?? 0) + (accepted.text?.length ?? 0);
-    const both = { latest: parsed(latest.text), accepted: parsed(accepted.text) };
-    this.#kept.set(key, { mark: markOf(latest, accepted), ...both, size });
+    const both = { latest: parse(latest.text), accepted: parse(accepted.text) };
+    this.#kept.set(key, { mark: encodeMarks(latest, accepted), ...both, size });
     return both;
   }
 }

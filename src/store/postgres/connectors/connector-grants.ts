@@ -12,7 +12,7 @@ import {
 import { Fenced } from "../../ports/journal.ts";
 import { heldBy } from "./connectors.ts";
 import { makeLiveToken } from "../people/callers.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 type Service = (typeof ConnectorGrants)["Service"];
 
@@ -32,16 +32,16 @@ const makeReads = Effect.gen(function* () {
       sql<StoredGrant>`
         SELECT ${columns} FROM connector_grants
         WHERE project_id = ${projectId} AND (person_id IS NULL OR person_id = ${personId}) AND status <> 'removed'
-        ORDER BY slug COLLATE "C", person_id NULLS FIRST`.pipe(stored("connectorGrants.list")),
+        ORDER BY slug COLLATE "C", person_id NULLS FIRST`.pipe(toStored("connectorGrants.list")),
     get: (holder) =>
       sql<StoredGrant>`SELECT ${columns} FROM connector_grants WHERE ${heldBy(sql, holder)}`.pipe(
         Effect.map(([row]) => row ?? null),
-        stored("connectorGrants.get"),
+        toStored("connectorGrants.get"),
       ),
     left: sql<CredentialHolder>`
       SELECT project_id AS "projectId", slug, person_id AS "personId" FROM connector_grants
       JOIN users ON users.id = person_id AND users.deactivated_at IS NOT NULL
-      WHERE person_id IS NOT NULL AND status <> 'removed' LIMIT 100`.pipe(stored("connectorGrants.left")),
+      WHERE person_id IS NOT NULL AND status <> 'removed' LIMIT 100`.pipe(toStored("connectorGrants.left")),
   } satisfies Partial<Service>;
 });
 
@@ -66,7 +66,7 @@ const makeWrites = Effect.gen(function* () {
       WHERE known.version = excluded.version - 1
       RETURNING slug`.pipe(
       Effect.flatMap(([row]) => (row === undefined ? Effect.fail(new Fenced({ id: slug })) : Effect.void)),
-      stored("connectorGrants.put"),
+      toStored("connectorGrants.put"),
     );
   };
   const remove: Service["remove"] = (holder, now) =>
@@ -81,7 +81,7 @@ const makeWrites = Effect.gen(function* () {
       )
       SELECT * FROM former`.pipe(
       Effect.map(([row]) => row ?? null),
-      stored("connectorGrants.remove"),
+      toStored("connectorGrants.remove"),
     );
   return { put, remove } satisfies Partial<Service>;
 });
@@ -101,7 +101,7 @@ const makeLeases = Effect.gen(function* () {
       const [held] = yield* sql`
         SELECT slug FROM connector_grants WHERE ${ofVersion(key)} AND status IN ('empty', 'held')`;
       return held === undefined ? ("changed" as const) : ("held" as const);
-    }).pipe(stored("connectorGrants.lease"));
+    }).pipe(toStored("connectorGrants.lease"));
   const renew: Service["renew"] = ({ envelope, issuer, expiresAt, ...grant }, { holder, now }) =>
     sql<{ readonly slug: string }>`
       UPDATE connector_grants SET version = version + 1, status = 'held', envelope = ${buffer(envelope)},
@@ -111,7 +111,7 @@ const makeLeases = Effect.gen(function* () {
         AND origin = ${grant.origin} AND kind = ${grant.kind}
       RETURNING slug`.pipe(
       Effect.map((rows) => rows.length > 0),
-      stored("connectorGrants.renew"),
+      toStored("connectorGrants.renew"),
     );
   const fail: Service["fail"] = (key, { holder, now, failure, isRefused }) =>
     sql<{ readonly slug: string }>`
@@ -121,7 +121,7 @@ const makeLeases = Effect.gen(function* () {
         envelope = CASE WHEN ${isRefused} THEN NULL ELSE envelope END
       WHERE ${ofVersion(key)} AND lease_holder = ${holder} RETURNING slug`.pipe(
       Effect.map((rows) => rows.length > 0),
-      stored("connectorGrants.fail"),
+      toStored("connectorGrants.fail"),
     );
   return { lease, renew, fail } satisfies Partial<Service>;
 });
@@ -143,14 +143,14 @@ const makeFlows = Effect.gen(function* () {
         ON CONFLICT (project_id, slug, user_id) DO UPDATE SET
           is_own = excluded.is_own, origin = excluded.origin, ticket_hash = excluded.ticket_hash, state_hash = excluded.state_hash,
           browser_hash = NULL, envelope = excluded.envelope, expires_at = excluded.expires_at`;
-    }).pipe(stored("connectorGrants.begin"));
+    }).pipe(toStored("connectorGrants.begin"));
   const open: Service["open"] = ({ ticketHash, userId, browserId, browserHash, now }) =>
     sql<Flow>`
       UPDATE connector_flows SET browser_hash = ${browserHash}, opened_in = ${browserId}
       WHERE ticket_hash = ${ticketHash} AND user_id = ${userId} AND browser_hash IS NULL AND expires_at > ${at(now)}
       RETURNING ${columns}`.pipe(
       Effect.map(([row]) => row ?? null),
-      stored("connectorGrants.open"),
+      toStored("connectorGrants.open"),
     );
   const take: Service["take"] = ({ stateHash, browserHash, now }) =>
     sql<Flow>`
@@ -159,7 +159,7 @@ const makeFlows = Effect.gen(function* () {
         AND (opened_in IS NULL OR EXISTS (${liveToken(sql.literal("opened_in"), now)}))
       RETURNING ${columns}`.pipe(
       Effect.map(([row]) => row ?? null),
-      stored("connectorGrants.take"),
+      toStored("connectorGrants.take"),
     );
   return { begin, open, take } satisfies Partial<Service>;
 });

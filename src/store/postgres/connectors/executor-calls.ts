@@ -10,7 +10,7 @@ import {
   type ExecutorCall,
   type NewCall,
 } from "../../ports/connectors/executor-calls.ts";
-import { after, at, pageLimit, stored } from "../connection/statement.ts";
+import { after, at, pageLimit, toStored } from "../connection/statement.ts";
 
 /** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -22,7 +22,7 @@ const COLUMNS = `
   upstream_status AS "upstreamStatus", result_bytes AS "resultBytes"`;
 
 type Place = Pick<NewCall, "projectId" | "connector"> & {
-  /** Null: the session's calls are not counted. */
+  /** Null if the session's calls are not counted. */
   readonly sessionId: string | null;
   readonly now: number;
 };
@@ -95,12 +95,12 @@ export const layer = Layer.effect(
       begin: (call, limits) =>
         insertIfFree(sql, call, { limits, outcome: null, message: null }).pipe(
           Effect.map((room) => (room === "free" ? ("begun" as const) : room)),
-          stored("executorCalls.begin"),
+          toStored("executorCalls.begin"),
         ),
       deny: (call, { message, limits }) =>
         insertIfFree(sql, call, { limits, outcome: "denied", message }).pipe(
           Effect.map((room) => room === "free"),
-          stored("executorCalls.deny"),
+          toStored("executorCalls.deny"),
         ),
       end: (id, { outcome, message, upstreamStatus, resultBytes, now }) =>
         sql<{ readonly id: string }>`
@@ -108,7 +108,7 @@ export const layer = Layer.effect(
             result_bytes = ${resultBytes}, ended_at = ${at(now)}
           WHERE id = ${id} AND outcome IS NULL RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("executorCalls.end"),
+          toStored("executorCalls.end"),
         ),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, sessionId, connector }) {
         const position = yield* readCursor(cursor);
@@ -119,13 +119,13 @@ export const layer = Layer.effect(
           WHERE project_id = ${projectId}${ofSession}${ofConnector} ${after(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows, limit, ({ at: instant, id }) => ({ at: instant, id }));
-      }, stored("executorCalls.list")),
+      }, toStored("executorCalls.list")),
       abandon: (before, now) =>
         sql<{ readonly id: string }>`
           UPDATE executor_calls SET outcome = 'unknown', message = ${ABANDONED}, ended_at = ${at(now)}
           WHERE outcome IS NULL AND coalesce(begun_at, at) < ${at(before)} RETURNING id`.pipe(
           Effect.map((rows) => rows.length),
-          stored("executorCalls.abandon"),
+          toStored("executorCalls.abandon"),
         ),
       prune: (before) =>
         sql<{ readonly id: string }>`
@@ -133,8 +133,8 @@ export const layer = Layer.effect(
             SELECT id FROM executor_calls
             WHERE at < ${at(before)} AND outcome IS DISTINCT FROM 'pending' LIMIT ${PRUNE_STEP}
           ) RETURNING id`.pipe(
-          Effect.map((gone) => gone.length),
-          stored("executorCalls.prune"),
+          Effect.map((rows) => rows.length),
+          toStored("executorCalls.prune"),
         ),
     };
   }),

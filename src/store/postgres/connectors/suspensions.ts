@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Suspension } from "../../../domain/connector/own-credential.ts";
 import { Suspensions } from "../../ports/connectors/suspensions.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 interface Row extends Pick<Suspension, "sessionId" | "act" | "at"> {
   readonly userId: string;
@@ -21,7 +21,7 @@ export const layer = Layer.effect(
           INSERT INTO suspended_credentials (session_id, user_id, act, at)
           VALUES (${sessionId}, ${userId}, ${act}, ${at(now)}) ON CONFLICT DO NOTHING`.pipe(
           Effect.asVoid,
-          stored("suspensions.suspend"),
+          toStored("suspensions.suspend"),
         ),
       of: (sessionId) =>
         sql<Row>`
@@ -41,12 +41,12 @@ export const layer = Layer.effect(
             const { userId: id, name, ...suspension } = row;
             return { ...suspension, by: { id, name } };
           }),
-          stored("suspensions.of"),
+          toStored("suspensions.of"),
         ),
       end: (sessionId) =>
         sql`DELETE FROM suspended_credentials WHERE session_id = ${sessionId} RETURNING session_id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("suspensions.end"),
+          toStored("suspensions.end"),
         ),
     };
   }),

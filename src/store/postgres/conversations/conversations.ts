@@ -9,7 +9,7 @@ import { conversation } from "../../../machines/conversation.ts";
 import { ConversationDraft } from "../../conversations/draft.ts";
 import {
   closeItems,
-  concerned,
+  concernedItems,
   emptyConversation,
   isNews,
   lateFrom,
@@ -34,8 +34,8 @@ import { firstTransition } from "../../../machines/transition.ts";
 import { Waiting } from "../../waiting.ts";
 import { sessionWaitingEvent, turnChangedEvents } from "../../event-rows.ts";
 import { makeSignal } from "../connection/signals.ts";
-import { shared } from "../connection/prepared.ts";
-import { at, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { at, toStored } from "../connection/statement.ts";
 import { ReportGuesses, writeGuessed } from "./guesses.ts";
 import { makeConversationMemory } from "./memory.ts";
 import {
@@ -43,8 +43,8 @@ import {
   CONVERSATION_COLUMNS,
   itemsFrom,
   laterItems,
-  listed,
-  locked,
+  listItems,
+  lockConversation,
   makeRoom,
   namedItems,
   newestItems,
@@ -109,9 +109,9 @@ const makeNote = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const log = yield* EventLog;
   const guesses = new ReportGuesses();
-  /** Null: nothing is written, and the report must be decided under the lock. */
-  const guessed = Effect.fnUntraced(function* (id: string, report: NotedReport) {
-    const guess = guesses.draftOf(id, report);
+  /** Null if nothing is written, and the report must be decided under the lock. */
+  const noteByGuess = Effect.fnUntraced(function* (id: string, report: NotedReport) {
+    const guess = guesses.guessDraft(id, report);
     if (guess === null) return null;
     const { items, ...changed } = guess.draft.finish();
     const { sandboxId } = report;
@@ -121,12 +121,12 @@ const makeNote = Effect.gen(function* () {
     else guesses.note(report, { ...remembered, ...changed, mark });
     return mark === null ? null : changed;
   });
-  const decided = Effect.fnUntraced(function* (id: string, report: NotedReport) {
-    const before = yield* locked(sql, id);
+  const noteByDecision = Effect.fnUntraced(function* (id: string, report: NotedReport) {
+    const before = yield* lockConversation(sql, id);
     if (before === null) return null;
     // A statement of its own: it sees what was committed while this one waited for the lock.
     const [fence] = yield* sql<Fence>`
-      SELECT project_id AS "projectId", agent_name AS "agentName", ${listed(sql, namedItems(sql, id, concerned(id, report)))} AS items
+      SELECT project_id AS "projectId", agent_name AS "agentName", ${listItems(sql, namedItems(sql, id, concernedItems(id, report)))} AS items
       FROM project_sessions AS session
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${report.sandboxId} AND EXISTS (
         SELECT FROM session_sandboxes AS sandbox
@@ -143,9 +143,9 @@ const makeNote = Effect.gen(function* () {
     yield* addSpent(sql, fence.projectId, { now: report.now, spent: draft.spent });
     yield* makeRoom(sql, draft);
     const { changed, mark } = yield* writeMarked(sql, draft);
-    const known = [...fence.items, ...behind.map(({ item }) => item)];
+    const itemsInReach = [...fence.items, ...behind.map(({ item }) => item)];
     const place = { projectId: fence.projectId, sessionId: id, at: report.now };
-    const request = newRequest(known, changed.changes);
+    const request = newRequest(itemsInReach, changed.changes);
     yield* log.append([
       ...turnChangedEvents(place, before, changed),
       ...(request === null ? [] : [sessionWaitingEvent(place, request)]),
@@ -154,13 +154,13 @@ const makeNote = Effect.gen(function* () {
     guesses.note(report, { ...changed, agentName: fence.agentName, mark, items: new Map() });
     return changed;
   });
-  return { guessed, decided };
+  return { guessed: noteByGuess, decided: noteByDecision };
 });
 
 const makeAddNote = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* (id: string, note: ServiceNote) {
-    const before = yield* locked(sql, id);
+    const before = yield* lockConversation(sql, id);
     if (before === null) return null;
     const [former] = yield* namedItems(sql, id, { ids: [note.id], nativeIds: [] });
     if (former !== undefined) return { conversation: before, changes: [] };
@@ -175,18 +175,18 @@ const makeClose = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const log = yield* EventLog;
   return Effect.fnUntraced(function* (id: string, end: Parameters<Service["close"]>[1]) {
-    const before = yield* locked(sql, id);
+    const before = yield* lockConversation(sql, id);
     if (before === null) return null;
     const rows = yield* openItems(sql, { id, only: sql`sandbox_id = ${end.sandboxId}` });
     const items = rows.map(({ item }) => item);
     const draft = new ConversationDraft(before, items);
     closeItems(draft, before, { ...end, items });
-    const changed = yield* write(sql, draft);
+    const change = yield* write(sql, draft);
     const [session] = yield* sql<{ readonly projectId: string }>`
       SELECT project_id AS "projectId" FROM project_sessions WHERE id = ${id}`;
     if (session !== undefined)
-      yield* log.append(turnChangedEvents({ ...session, sessionId: id, at: end.now }, before, changed));
-    return changed;
+      yield* log.append(turnChangedEvents({ ...session, sessionId: id, at: end.now }, before, change));
+    return change;
   });
 });
 
@@ -204,8 +204,8 @@ const makeReads = Effect.gen(function* () {
         (rows) =>
           new Map(rows.map(readConversation).map(({ id, turn, usage, held }) => [id, { turn, usage, held }])),
       ),
-      shared,
-      stored("conversations.states"),
+      onSharedConnection,
+      toStored("conversations.states"),
     );
   const page: Service["page"] = Effect.fnUntraced(
     function* (id, { before, limit }) {
@@ -214,8 +214,8 @@ const makeReads = Effect.gen(function* () {
       const queue = openItems(sql, { id, only: sql`status IN ('queued', 'sending')` });
       const requests = openItems(sql, { id, only: sql`kind = 'request'` });
       const [row] = yield* sql<ConversationRow & Record<"items" | "queue" | "requests", readonly Item[]>>`
-      SELECT ${columns}, ${listed(sql, newest, "DESC")} AS items, ${listed(sql, queue)} AS queue,
-        ${listed(sql, requests)} AS requests
+      SELECT ${columns}, ${listItems(sql, newest, "DESC")} AS items, ${listItems(sql, queue)} AS queue,
+        ${listItems(sql, requests)} AS requests
       FROM conversations WHERE session_id = ${id}`;
       if (row === undefined) return null;
       return {
@@ -225,28 +225,31 @@ const makeReads = Effect.gen(function* () {
         requests: row.requests,
       };
     },
-    shared,
-    stored("conversations.page"),
+    onSharedConnection,
+    toStored("conversations.page"),
   );
   const changedAfter: Service["changedAfter"] = Effect.fnUntraced(function* (id, seq, limit) {
     const [row] = yield* sql<ConversationRow & { readonly items: readonly Item[] }>`
-      SELECT ${columns}, ${listed(sql, laterItems(sql, { id, seq, limit }))} AS items
+      SELECT ${columns}, ${listItems(sql, laterItems(sql, { id, seq, limit }))} AS items
       FROM conversations WHERE session_id = ${id}`;
     return row === undefined ? null : conversationChanges(readConversation(row), row.items, { seq, limit });
-  }, stored("conversations.changedAfter"));
+  }, toStored("conversations.changedAfter"));
   return { get, states, page, changedAfter, ...searchIn(sql) };
 });
 
 /** Outputs and attachments. */
 const makeKeeping = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  const keepOutput = Effect.fnUntraced(function* (id: string, given: Parameters<Service["keepOutput"]>[1]) {
-    const before = yield* locked(sql, id);
+  const keepOutput = Effect.fnUntraced(function* (
+    id: string,
+    itemOutput: Parameters<Service["keepOutput"]>[1],
+  ) {
+    const before = yield* lockConversation(sql, id);
     if (before === null) return null;
-    const { itemId, sandboxId } = given;
+    const { itemId, sandboxId } = itemOutput;
     const [found] = yield* namedItems(sql, id, { ids: [itemId], nativeIds: [] });
     if (found === undefined || found.item.sandboxId !== sandboxId || found.item.pruned) return null;
-    const text = cutBytes(storableText(given.text), OUTPUT_KEPT_MAX);
+    const text = cutBytes(storableText(itemOutput.text), OUTPUT_KEPT_MAX);
     const bytes = Buffer.byteLength(text);
     const [former] = yield* sql<{ readonly bytes: number }>`
       SELECT bytes FROM conversation_outputs WHERE session_id = ${id} AND item_id = ${itemId}`;
@@ -262,7 +265,7 @@ const makeKeeping = Effect.gen(function* () {
     id: string,
     { now, ...attachment }: Parameters<Service["keepAttachment"]>[1],
   ) {
-    const before = yield* locked(sql, id);
+    const before = yield* lockConversation(sql, id);
     if (before === null) return null;
     const [room] = yield* sql<{ readonly outputs: number; readonly isKept: boolean }>`
       SELECT (SELECT coalesce(sum(bytes), 0)::integer FROM conversation_outputs WHERE session_id = ${id}) AS outputs,
@@ -282,20 +285,20 @@ const makeKeeping = Effect.gen(function* () {
   const item: Service["item"] = (id, itemId) =>
     namedItems(sql, id, { ids: [itemId], nativeIds: [] }).pipe(
       Effect.map(([row]) => row?.item ?? null),
-      stored("conversations.item"),
+      toStored("conversations.item"),
     );
   const output: Service["output"] = (id, itemId) =>
     sql<{ readonly text: string }>`
       SELECT text FROM conversation_outputs WHERE session_id = ${id} AND item_id = ${itemId}`.pipe(
       Effect.map(([row]) => row?.text ?? null),
-      stored("conversations.output"),
+      toStored("conversations.output"),
     );
   const attachment: Service["attachment"] = (id, attachmentId) =>
     sql<Attachment>`
       SELECT id, name, media_type AS "mediaType", sha256, content FROM conversation_attachments
       WHERE session_id = ${id} AND id = ${attachmentId}`.pipe(
       Effect.map(([row]) => row ?? null),
-      stored("conversations.attachment"),
+      toStored("conversations.attachment"),
     );
   return { keepOutput, keepAttachment, item, output, attachment };
 });
@@ -309,26 +312,26 @@ const makeAttachments = Effect.gen(function* () {
     sql<AttachmentHead>`
       SELECT id, name, media_type, sha256, octet_length(content) AS bytes FROM conversation_attachments
       WHERE session_id = ${id} AND id::text = ANY(${[...ids]}::text[])
-      ORDER BY array_position(${[...ids]}::text[], id::text)`.pipe(stored("conversations.attachmentHeads"));
+      ORDER BY array_position(${[...ids]}::text[], id::text)`.pipe(toStored("conversations.attachmentHeads"));
   /** A message that takes the lock first has its attachments kept. */
   const pruneOne = Effect.fnUntraced(function* (id: string, now: number) {
-    const before = yield* locked(sql, id);
+    const before = yield* lockConversation(sql, id);
     if (before === null) return 0;
-    const removed = yield* sql<{ readonly bytes: number }>`
+    const rows = yield* sql<{ readonly bytes: number }>`
       DELETE FROM conversation_attachments WHERE session_id = ${id} AND expires_at <= ${at(now)}
       RETURNING octet_length(content) AS bytes`;
     const draft = new ConversationDraft(before);
-    for (const { bytes } of removed) draft.resize(-bytes);
+    for (const { bytes } of rows) draft.resize(-bytes);
     yield* write(sql, draft);
-    return removed.length;
+    return rows.length;
   });
   const pruneAttachments: Service["pruneAttachments"] = Effect.fnUntraced(function* (now) {
-    const expired = yield* sql<{ readonly id: string }>`
+    const sessions = yield* sql<{ readonly id: string }>`
       SELECT DISTINCT session_id AS id FROM conversation_attachments WHERE expires_at <= ${at(now)}
       LIMIT ${PRUNED_AT_ONCE}`;
-    const counts = yield* Effect.forEach(expired, ({ id }) => sql.withTransaction(pruneOne(id, now)));
+    const counts = yield* Effect.forEach(sessions, ({ id }) => sql.withTransaction(pruneOne(id, now)));
     return counts.reduce((sum, count) => sum + count, 0);
-  }, stored("conversations.pruneAttachments"));
+  }, toStored("conversations.pruneAttachments"));
   return { attachmentHeads, pruneAttachments };
 });
 
@@ -366,37 +369,37 @@ export const layer = Layer.effect(
       ...ofActor,
       open: (id, now) =>
         Effect.gen(function* () {
-          const known = yield* get(id);
-          if (known !== null) return known;
-          const opened = yield* writing(id, open(id, now));
+          const present = yield* get(id);
+          if (present !== null) return present;
+          const change = yield* writing(id, open(id, now));
           // Another caller may have made it first.
-          return opened?.conversation ?? (yield* get(id));
-        }).pipe(stored("conversations.open")),
-      get: (id) => get(id).pipe(shared, stored("conversations.get")),
-      note: (id, given) =>
+          return change?.conversation ?? (yield* get(id));
+        }).pipe(toStored("conversations.open")),
+      get: (id) => get(id).pipe(onSharedConnection, toStored("conversations.get")),
+      note: (id, newReport) =>
         Effect.gen(function* () {
-          const report = storableReport(given);
-          const changed = yield* guessed(id, report);
-          if (changed === null) return yield* writing(id, decided(id, report));
-          if (changed.changes.length > 0) yield* say([id]);
-          return changed;
-        }).pipe(stored("conversations.note")),
+          const report = storableReport(newReport);
+          const change = yield* guessed(id, report);
+          if (change === null) return yield* writing(id, decided(id, report));
+          if (change.changes.length > 0) yield* say([id]);
+          return change;
+        }).pipe(toStored("conversations.note")),
       addNote: (id, note) =>
         writing(id, addNote(id, note)).pipe(
-          Effect.map((changed) => changed !== null && changed.changes.length > 0),
-          stored("conversations.addNote"),
+          Effect.map((change) => change !== null && change.changes.length > 0),
+          toStored("conversations.addNote"),
         ),
-      close: (id, end) => writing(id, close(id, end)).pipe(stored("conversations.close")),
+      close: (id, end) => writing(id, close(id, end)).pipe(toStored("conversations.close")),
       changed: (id) => waiting.wait(id),
       keepOutput: (id, output) =>
         writing(id, keepOutput(id, output)).pipe(
-          Effect.map((kept) => kept !== null),
-          stored("conversations.keepOutput"),
+          Effect.map((result) => result !== null),
+          toStored("conversations.keepOutput"),
         ),
       keepAttachment: (id, attachment) =>
         writing(id, keepAttachment(id, attachment)).pipe(
-          Effect.map((kept) => (kept === null || kept === "full" ? kept : "kept")),
-          stored("conversations.keepAttachment"),
+          Effect.map((result) => (result === null || result === "full" ? result : "kept")),
+          toStored("conversations.keepAttachment"),
         ),
     };
   }),

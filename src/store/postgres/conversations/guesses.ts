@@ -46,7 +46,7 @@ interface Remembered {
   readonly items: ReadonlyMap<string, Known>;
 }
 
-const linksOf = ({ turn_id: turn, parent_id: parent, message_id: message }: NativeItem): string =>
+const itemLinks = ({ turn_id: turn, parent_id: parent, message_id: message }: NativeItem): string =>
   JSON.stringify([turn, parent, message]);
 
 /** Whether every name in these links has an item. */
@@ -60,8 +60,8 @@ export class ReportGuesses {
   readonly #left = new BoundedMap<string, Remembered>(REMEMBERED_MAX);
 
   /** Remembers what a report has written. `items`: what is known besides, and did not change. */
-  note(report: NotedReport, written: Remembered & Pick<ChangedConversation, "changes">): void {
-    const { changes, ...rest } = written;
+  note(report: NotedReport, memory: Remembered & Pick<ChangedConversation, "changes">): void {
+    const { changes, ...rest } = memory;
     const { id } = rest.conversation;
     this.#left.delete(id);
     const items = new Map(rest.items);
@@ -73,34 +73,34 @@ export class ReportGuesses {
       items.delete(nativeId);
       if (native === undefined || isClosed(status) || !isResolved(native, change.item)) continue;
       if (itemBytes(change.item) <= ITEM_BYTES_MAX)
-        items.set(nativeId, { item: change.item, links: linksOf(native) });
+        items.set(nativeId, { item: change.item, links: itemLinks(native) });
     }
     if (items.size === 0) return;
     this.#left.set(id, { ...rest, items });
   }
 
-  /** The write as it is if nothing else has changed meanwhile. Null: the rows must be read first (G3). */
-  draftOf(
+  /** The write as it is if nothing else has changed meanwhile. Null if the rows must be read first (G3). */
+  guessDraft(
     id: string,
     report: NotedReport,
   ): { readonly draft: ConversationDraft; readonly remembered: Remembered } | null {
-    const remembered = this.#left.get(id);
-    if (remembered === undefined || report.items.length === 0) return null;
-    const { conversation, agentName, items } = remembered;
+    const memory = this.#left.get(id);
+    if (memory === undefined || report.items.length === 0) return null;
+    const { conversation, agentName, items } = memory;
     if (conversation.sandbox?.id !== report.sandboxId || !isNews(conversation, report)) return null;
     if (report.turn !== null && report.turn.waiting_for !== null) return null;
-    const known = report.items.map((native) => {
-      const found = items.get(native.native_id);
-      return found?.links === linksOf(native) ? found.item : null;
+    const formerItems = report.items.map((native) => {
+      const cached = items.get(native.native_id);
+      return cached?.links === itemLinks(native) ? cached.item : null;
     });
-    if (known.includes(null)) return null;
+    if (formerItems.includes(null)) return null;
     const draft = new ConversationDraft(
       conversation,
-      known.filter((item) => item !== null),
+      formerItems.filter((item) => item !== null),
     );
     noteReport(draft, conversation, { report, agentName });
     const isSameTurn = report.turn === null || report.turn.state === conversation.turn.state;
-    return draft.spent.length > 0 || draft.surplus > 0 || !isSameTurn ? null : { draft, remembered };
+    return draft.spent.length > 0 || draft.surplus > 0 || !isSameTurn ? null : { draft, remembered: memory };
   }
 
   forget(id: string): void {

@@ -7,31 +7,31 @@ import type { ConversationEvent } from "../../../machines/conversation-events.ts
 import { ConversationDraft } from "../../conversations/draft.ts";
 import { noteStep, storedSnapshot, stepConcerns, type ConversationStep } from "../../conversations/steps.ts";
 import { makeActorMemory } from "../actor-memory.ts";
-import { locked, makeRoom, namedItems, write } from "./rows.ts";
+import { lockConversation, makeRoom, namedItems, write } from "./rows.ts";
 import { makeTellAtRest } from "../sessions/turn-endings.ts";
 
 /** @param changed tells readers that the conversation has changed. */
 export const makeConversationMemory = Effect.fnUntraced(function* (
-  changed: (sessionId: string) => Effect.Effect<void, SqlError>,
+  noteChange: (sessionId: string) => Effect.Effect<void, SqlError>,
 ) {
   const sql = yield* SqlClient.SqlClient;
   const tellAtRest = yield* makeTellAtRest;
 
   const writes = Effect.fnUntraced(function* (step: ConversationStep) {
     const { id } = step;
-    const before = yield* locked(sql, id);
+    const before = yield* lockConversation(sql, id);
     const finish = Effect.fnUntraced(function* () {
       if (before === null) return;
-      const named = yield* namedItems(sql, id, { ids: stepConcerns(step), nativeIds: [] });
+      const items = yield* namedItems(sql, id, { ids: stepConcerns(step), nativeIds: [] });
       const draft = new ConversationDraft(
         before,
-        named.map(({ item }) => item),
+        items.map(({ item }) => item),
       );
       noteStep(draft, step);
       yield* makeRoom(sql, draft);
       yield* tellAtRest(step);
       const { changes } = yield* write(sql, draft);
-      if (changes.length > 0) yield* changed(id);
+      if (changes.length > 0) yield* noteChange(id);
     });
     return { columns: {}, finish };
   });

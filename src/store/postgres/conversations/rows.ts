@@ -83,7 +83,7 @@ export const openItems = (
   WHERE session_id = ${id} AND status IN ('queued', 'sending', 'pending', 'running') AND ${only} ORDER BY place`;
 
 /** Items as one list, for a statement that reads them together with their conversation. */
-export const listed = (sql: SqlClient, items: Fragment, order: "ASC" | "DESC" = "ASC") => sql`(
+export const listItems = (sql: SqlClient, items: Fragment, order: "ASC" | "DESC" = "ASC") => sql`(
   SELECT coalesce(jsonb_agg(item ORDER BY place ${sql.literal(order)}), '[]') FROM (${items}) AS found
 )`;
 
@@ -112,7 +112,7 @@ export const itemsFrom = (
   ORDER BY place DESC LIMIT ${MOVED_MAX}`;
 
 /** Locks the conversation until the transaction ends. Null if the conversation does not exist. */
-export const locked = (sql: SqlClient, id: string) =>
+export const lockConversation = (sql: SqlClient, id: string) =>
   Effect.map(
     sql<ConversationRow>`
       SELECT ${sql.literal(CONVERSATION_COLUMNS)} FROM conversations WHERE session_id = ${id} FOR NO KEY UPDATE`,
@@ -137,7 +137,7 @@ export const itemColumns = (item: Item) => ({
 export const isWholeMessage = (row: string): string =>
   `${row}.kind = 'message' AND ${row}.status IN ('accepted', 'completed', 'failed', 'interrupted', 'lost')`;
 
-/** The answers of people in the record of a row of conversation_items, a line each: see searchedText of the domain. Null: it has none. */
+/** The answers of people in the record of a row of conversation_items, a line each: see searchedText of the domain. */
 export const answeredText = (
   row: string,
 ): string => `(SELECT string_agg(line, chr(10)) FROM jsonb_array_elements_text(
@@ -175,12 +175,12 @@ export const write = (sql: SqlClient, draft: ConversationDraft) =>
 /** The same. `mark` is the new version of the conversation's row. */
 export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
   const { items, ...changed } = draft.finish();
-  const attached = attachedTo(items);
+  const attachmentIds = attachedTo(items);
   // As text: a sandbox may name what is no id.
-  if (attached.length > 0)
+  if (attachmentIds.length > 0)
     yield* sql`
       UPDATE conversation_attachments SET expires_at = NULL
-      WHERE session_id = ${draft.id} AND id::text = ANY(${[...attached]}::text[])`;
+      WHERE session_id = ${draft.id} AND id::text = ANY(${[...attachmentIds]}::text[])`;
   const { id, sandbox } = changed.conversation;
   const [row] = yield* sql<{ readonly mark: string }>`
     WITH written AS (
@@ -198,7 +198,7 @@ export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: C
 /** Removes the oldest outputs while the conversation is too large. */
 export const pruneOutputs = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
   if (draft.surplus === 0) return;
-  const pruned = yield* sql<{ readonly id: string; readonly bytes: number }>`
+  const prunedItems = yield* sql<{ readonly id: string; readonly bytes: number }>`
     WITH aged AS (
       SELECT output.item_id AS id, output.bytes, sum(output.bytes) OVER (ORDER BY item.place) AS upto
       FROM conversation_outputs AS output
@@ -208,10 +208,10 @@ export const pruneOutputs = Effect.fnUntraced(function* (sql: SqlClient, draft: 
     DELETE FROM conversation_outputs AS output USING aged
     WHERE output.session_id = ${draft.id} AND output.item_id = aged.id AND aged.upto - aged.bytes < ${draft.surplus}
     RETURNING output.item_id AS id, output.bytes`;
-  const ids = pruned.map(({ id }) => id);
+  const ids = prunedItems.map(({ id }) => id);
   draft.know((yield* namedItems(sql, draft.id, { ids, nativeIds: [] })).map(({ item }) => item));
   const place = (id: string) => draft.get(id)?.place ?? 0;
-  for (const { id, bytes } of pruned.toSorted((a, b) => place(a.id) - place(b.id)))
+  for (const { id, bytes } of prunedItems.toSorted((a, b) => place(a.id) - place(b.id)))
     draft.pruneOutput(id, bytes);
 });
 
@@ -219,7 +219,7 @@ export const pruneOutputs = Effect.fnUntraced(function* (sql: SqlClient, draft: 
 export const makeRoom = Effect.fnUntraced(function* (sql: SqlClient, draft: ConversationDraft) {
   yield* pruneOutputs(sql, draft);
   if (draft.surplus === 0) return;
-  const aged = yield* sql<{ readonly item: Item }>`
+  const agedItems = yield* sql<{ readonly item: Item }>`
     SELECT ${sql.literal(ITEM)} AS item FROM conversation_items
     WHERE session_id = ${draft.id} AND place <= (
       SELECT max(place) FROM (
@@ -227,8 +227,8 @@ export const makeRoom = Effect.fnUntraced(function* (sql: SqlClient, draft: Conv
         WHERE session_id = ${draft.id} AND ${stripable(sql)}
       ) AS large WHERE upto - bytes < ${draft.surplus}
     ) AND ${stripable(sql)} ORDER BY place`;
-  draft.know(aged.map(({ item }) => item));
-  for (const { item } of aged) draft.strip(item.id);
+  draft.know(agedItems.map(({ item }) => item));
+  for (const { item } of agedItems) draft.strip(item.id);
 });
 
 /** Closed items whose content may be removed. Messages that people sent stay. */
@@ -240,7 +240,7 @@ export const putNote = Effect.fnUntraced(function* (
   sql: SqlClient,
   note: ServiceNote & { readonly sessionId: string },
 ) {
-  const before = yield* locked(sql, note.sessionId);
+  const before = yield* lockConversation(sql, note.sessionId);
   if (before === null) return;
   const draft = new ConversationDraft(before);
   draft.putNote(note);

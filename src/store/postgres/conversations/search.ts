@@ -4,7 +4,7 @@ import type * as SqlClient from "effect/sql/SqlClient";
 import { searchWords } from "../../../domain/conversation/search.ts";
 import type { Conversations } from "../../ports/sessions/conversations.ts";
 import { type FoundItem, hitIn } from "../../session-hits.ts";
-import { stored } from "../connection/statement.ts";
+import { toStored } from "../connection/statement.ts";
 import { answeredText } from "./rows.ts";
 
 /**
@@ -34,7 +34,7 @@ export const searchIn = (sql: SqlClient.SqlClient): Pick<(typeof Conversations)[
       WHERE session_id = ${id} AND words IS NOT NULL AND words @@ to_tsquery('simple', ${wordsQuery(words)})
       ORDER BY place DESC LIMIT ${limit}`.pipe(
       Effect.map((rows) => rows.map(({ found }) => hitIn(found, words))),
-      stored("search.inConversation"),
+      toStored("search.inConversation"),
     );
   },
 });

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect";
 import * as Schedule from "effect/Schedule";
 import type { SqlClient } from "effect/sql/SqlClient";
-import { stored } from "../connection/statement.ts";
+import { toStored } from "../connection/statement.ts";
 import { isWholeMessage } from "./rows.ts";
 
 /** How many messages one statement reads. */
@@ -24,7 +24,7 @@ export const addWords = (sql: SqlClient) =>
     ) AS wordless
     WHERE item.session_id = wordless.session_id AND item.id = wordless.id RETURNING item.id`.pipe(
     Effect.map((rows) => rows.length),
-    stored("wordless.addWords"),
+    toStored("wordless.addWords"),
   );
 
 /** Goes on after a failure of the database. */

@@ -51,8 +51,8 @@ const isComplete = async ({ root, links }: Package): Promise<boolean> =>
 
 /** A directory below which no other user can put programs for us to run. */
 const isOurs = async (directory: string): Promise<boolean> => {
-  const found = await lstat(directory);
-  return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
+  const stats = await lstat(directory);
+  return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o022) === 0;
 };
 
 /** Root keeps its copies where the server's user can reach them; on a read-only system, in the temporary directory. */
@@ -75,19 +75,19 @@ const rootCopies = async (): Promise<string> => {
 };
 
 /** Copies the package once for each version. The first process wins, and no process sees half a copy. */
-const copyOnce = async (found: Package, directory: string): Promise<string> => {
-  const target = join(directory, found.name);
+const copyOnce = async (binaries: Package, directory: string): Promise<string> => {
+  const target = join(directory, binaries.name);
   if (await isThere(target)) return target;
-  const draft = join(directory, `.${found.name}.${randomBytes(6).toString("hex")}`);
+  const draft = join(directory, `.${binaries.name}.${randomBytes(6).toString("hex")}`);
   await mkdir(draft, { recursive: true, mode: 0o755 });
   await chmod(draft, 0o755);
-  await cp(join(found.root, "native"), join(draft, "native"), {
+  await cp(join(binaries.root, "native"), join(draft, "native"), {
     recursive: true,
     mode: constants.COPYFILE_FICLONE,
     verbatimSymlinks: true,
   });
   await Promise.all(
-    found.links.map(async ({ source, target: link }) => {
+    binaries.links.map(async ({ source, target: link }) => {
       const path = join(draft, link);
       await rm(path, { force: true });
       await symlink(relative(dirname(link), source) || basename(source), path);
@@ -106,18 +106,18 @@ const copyOnce = async (found: Package, directory: string): Promise<string> => {
  * @param copies the directory for an ordinary user's copy, if one is needed: the data directory.
  */
 export const prepareBinaries = async (copies: string): Promise<Binaries> => {
-  const found = await findPackage();
+  const binaries = await findPackage();
   const isRoot = process.getuid?.() === 0;
   const root = isRoot
-    ? await copyOnce(found, await rootCopies())
-    : (await isComplete(found))
-      ? found.root
-      : await copyOnce(found, copies);
+    ? await copyOnce(binaries, await rootCopies())
+    : (await isComplete(binaries))
+      ? binaries.root
+      : await copyOnce(binaries, copies);
   const bin = join(root, "native/bin");
   await access(join(bin, "postgres"), constants.X_OK);
   return {
     initdb: join(bin, "initdb"),
     postgres: join(bin, "postgres"),
-    major: found.version.split(".")[0] ?? found.version,
+    major: binaries.version.split(".")[0] ?? binaries.version,
   };
 };

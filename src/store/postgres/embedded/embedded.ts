@@ -68,16 +68,16 @@ interface Place {
   readonly user: ServerUser;
 }
 
-const failed = (what: string) => (cause: unknown) =>
+const toFailure = (what: string) => (cause: unknown) =>
   new EmbeddedPostgresFailed({ message: `The embedded Postgres ${what}: ${String(cause)}` });
 
 const attempt = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, EmbeddedPostgresFailed> =>
-  Effect.tryPromise({ try: run, catch: failed(what) });
+  Effect.tryPromise({ try: run, catch: toFailure(what) });
 
 // The service's own environment is not passed on: it contains keys.
 const environment = { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
-const ended = (child: ChildProcess): Promise<number | null> =>
+const awaitExit = (child: ChildProcess): Promise<number | null> =>
   new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => {
@@ -120,7 +120,7 @@ const initialise = async (place: Place, password: string): Promise<void> => {
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     complaint = (complaint + text).slice(-LOG_TAIL_BYTES);
   });
-  const code = await ended(child);
+  const code = await awaitExit(child);
   if (code !== 0) throw new Error(`initdb ended with ${code}: ${complaint.trim()}`);
   await rename(draft, place.directory);
 };
@@ -154,10 +154,10 @@ const prepare = async (dataDirectory: string) => {
     throw new Error(`Postgres ${version.trim()} created the database, but this is ${binaries.major}`);
   }
   if (version !== null) expectWhole(place.directory);
-  const known = await readPassword(passwordPath);
-  if (version !== null && known === null) throw new Error(`${passwordPath} is missing`);
-  const password = known ?? randomBytes(24).toString("base64url");
-  if (known === null) await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
+  const recordedPassword = await readPassword(passwordPath);
+  if (version !== null && recordedPassword === null) throw new Error(`${passwordPath} is missing`);
+  const password = recordedPassword ?? randomBytes(24).toString("base64url");
+  if (recordedPassword === null) await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
   if (version === null) await initialise(place, password);
   return { place, password };
 };
@@ -216,8 +216,8 @@ export const stopServer = (pid: number): Effect.Effect<void> =>
       ["SIGKILL", QUIT_TIMEOUT],
     ] as const) {
       yield* signal(pid, name);
-      const gone = yield* Effect.timeoutOption(awaitGone(pid), patience);
-      if (gone._tag === "Some") return;
+      const exit = yield* Effect.timeoutOption(awaitGone(pid), patience);
+      if (exit._tag === "Some") return;
     }
   });
 
@@ -271,14 +271,14 @@ const launch = async (place: Place): Promise<Server> => {
       stdio: ["ignore", "ignore", log.fd, directory.fd],
     },
   );
-  const exited = ended(child);
+  const exit = awaitExit(child);
   if (child.pid === undefined) {
-    await exited;
+    await exit;
     throw new Error("it was not started");
   }
   return {
     pid: child.pid,
-    exited,
+    exited: exit,
     isRunning: () => child.exitCode === null && child.signalCode === null,
   };
 };
@@ -291,7 +291,7 @@ const lastWords = (place: Place): Effect.Effect<string> =>
 const endedByItself = (place: Place, server: Server): Effect.Effect<never, EmbeddedPostgresFailed> =>
   Effect.gen(function* () {
     const code = yield* attempt("cannot be watched", () => server.exited);
-    return yield* failed(`ended with ${code}`)(yield* lastWords(place));
+    return yield* toFailure(`ended with ${code}`)(yield* lastWords(place));
   });
 
 /** Starts the server. Completes when it accepts connections. Closing the scope stops it. */
@@ -307,10 +307,12 @@ const start = (place: Place): Effect.Effect<Server, EmbeddedPostgresFailed, Scop
     );
     const ready = Effect.promise(() => postmaster(place)).pipe(
       Effect.delay(POLL),
-      Effect.repeat({ until: (found) => found?.pid === server.pid && found.ready }),
+      Effect.repeat({
+        until: (postmasterState) => postmasterState?.pid === server.pid && postmasterState.ready,
+      }),
       Effect.timeoutOrElse({
         duration: START_TIMEOUT,
-        orElse: () => Effect.fail(failed("did not become ready")(START_TIMEOUT)),
+        orElse: () => Effect.fail(toFailure("did not become ready")(START_TIMEOUT)),
       }),
     );
     yield* Effect.raceFirst(ready, endedByItself(place, server));
@@ -359,10 +361,10 @@ const socketDirectory = (directory: string): Effect.Effect<string, EmbeddedPostg
 export const startEmbedded = Effect.fn("store.startEmbedded")(function* (dataDirectory: string) {
   const { place, password } = yield* attempt("cannot be created", () => prepare(dataDirectory));
   yield* keepRunning(place);
-  return { url: yield* addressOf(place.directory, password) };
+  return { url: yield* databaseAddress(place.directory, password) };
 });
 
-const addressOf = Effect.fnUntraced(function* (directory: string, password: string) {
+const databaseAddress = Effect.fnUntraced(function* (directory: string, password: string) {
   const host = encodeURIComponent(yield* socketDirectory(directory));
   return `postgres://${USER}:${password}@localhost/postgres?host=${host}`;
 });
@@ -375,9 +377,9 @@ const addressOf = Effect.fnUntraced(function* (directory: string, password: stri
  */
 export const runningEmbedded = Effect.fn("store.runningEmbedded")(function* (dataDirectory: string) {
   const directory = join(dataDirectory, "postgres");
-  const found = yield* attempt("cannot be found", () => postmaster({ directory }));
+  const server = yield* attempt("cannot be found", () => postmaster({ directory }));
   const password = yield* attempt("cannot be opened", () => readPassword(passwordPathIn(dataDirectory)));
-  return found?.ready === true && password !== null ? yield* addressOf(directory, password) : null;
+  return server?.ready === true && password !== null ? yield* databaseAddress(directory, password) : null;
 });
 
 /** Whether a data directory contains an embedded database. One that this user may not look into counts: what comes next says why. */

@@ -41,7 +41,7 @@ const hasStarter = (pid: number): boolean => {
 
 const DELETED = " (deleted)";
 
-const serverOf = (pid: number): LeftServer | null => {
+const findServer = (pid: number): LeftServer | null => {
   const cwd = link(pid, "cwd");
   if (cwd === null) return null;
   const isHomeless = cwd.endsWith(DELETED);
@@ -55,14 +55,14 @@ const isOurs = (pid: number): boolean =>
 export const leftServers = async (): Promise<readonly LeftServer[]> => {
   const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
   const servers = pids.filter((pid) => isEmbedded(pid) && isOurs(pid) && !hasStarter(pid));
-  const looked = await Promise.all(
+  const candidates = await Promise.all(
     servers.map(async (pid) => {
-      const server = serverOf(pid);
+      const server = findServer(pid);
       if (server === null || server.isHomeless) return server;
       return (await livingOwner(server.dataDir).catch(() => 0)) === null ? server : null;
     }),
   );
-  return looked.filter((server) => server !== null);
+  return candidates.filter((server) => server !== null);
 };
 
 /** Ends a server whose directory this process owns, or is gone. */
@@ -75,7 +75,7 @@ export const leftLinks = async (): Promise<
   const names = (attempt(() => readdirSync(tmpdir())) ?? []).filter((name) =>
     /^platform-pg-\w{6}$/.test(name),
   );
-  const looked = await Promise.all(
+  const directories = await Promise.all(
     names.map(async (name) => {
       const path = join(tmpdir(), name);
       const target = attempt(() => readlinkSync(join(path, "d")));
@@ -85,7 +85,7 @@ export const leftLinks = async (): Promise<
       return isThere && (await livingOwner(dataDir).catch(() => 0)) !== null ? null : { path, dataDir };
     }),
   );
-  return looked.filter((one) => one !== null);
+  return directories.filter((one) => one !== null);
 };
 
 export const removeLink = (path: string): void => rmSync(path, { recursive: true, force: true });

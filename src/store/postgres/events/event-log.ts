@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { SqlError } from "effect/sql/SqlError";
 import type { Fragment } from "effect/sql/Statement";
-import { newsOf } from "../../../domain/service/news.ts";
+import { readNews } from "../../../domain/service/news.ts";
 import type { PlacelessEvent } from "../../event-rows.ts";
 import type { NewEvent } from "../../ports/events.ts";
 import { Waiting } from "../../waiting.ts";
@@ -26,13 +26,13 @@ export class EventLog extends Context.Service<
      * The same in two parts: a statement's part that appends the events, and the signal to readers after the commit.
      * `given` is a relation of that statement: one row, or none if the events must not be appended.
      */
-    readonly insertion: (events: readonly NewEvent[], given: Fragment) => Fragment;
+    readonly insertion: (events: readonly NewEvent[], condition: Fragment) => Fragment;
     /** The same for one event. `given` has its project and session as `project_id` and `session_id`. */
-    readonly insertionIn: (event: PlacelessEvent, given: Fragment) => Fragment;
+    readonly insertionIn: (event: PlacelessEvent, condition: Fragment) => Fragment;
     readonly tell: (events: readonly NewEvent[]) => Effect.Effect<void, SqlError>;
     /** Wakes the project's readers after the commit; they find no event where none was appended. */
     readonly wake: (projectId: string) => Effect.Effect<void, SqlError>;
-    /** Null: any project's. */
+    /** Null means any project's. */
     readonly changed: (projectId: string | null) => Effect.Effect<void>;
   }
 >()("platform/store/postgres/EventLog") {}
@@ -45,16 +45,16 @@ const make = Effect.gen(function* () {
     if (projectId !== null) waiting.wake(ANY);
   });
   const always = sql`(SELECT) AS always`;
-  const insertion = (events: readonly NewEvent[], given: Fragment) => sql`
+  const insertion = (events: readonly NewEvent[], condition: Fragment) => sql`
     INSERT INTO events (project_id, session_id, type, at, data, news)
     SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data, news
-    FROM ${given}, jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
+    FROM ${condition}, jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
       AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb, news text)`;
-  const insertionIn = (event: PlacelessEvent, given: Fragment) => sql`
+  const insertionIn = (event: PlacelessEvent, condition: Fragment) => sql`
     INSERT INTO events (project_id, session_id, type, at, data, news)
     SELECT project_id, session_id, ${event.type}::text, ${at(event.at)}::timestamptz, ${json(event.data)}::jsonb,
-      ${newsOf(event)}::text
-    FROM ${given}`;
+      ${readNews(event)}::text
+    FROM ${condition}`;
   const tell = (events: readonly NewEvent[]) =>
     events.length === 0 ? Effect.void : say([...new Set(events.map(({ projectId }) => projectId))]);
   const append = (events: readonly NewEvent[]): Effect.Effect<void, SqlError> =>
@@ -76,7 +76,7 @@ const eventRow = (event: NewEvent) => ({
   type: event.type,
   at: event.at,
   data: event.data,
-  news: newsOf(event),
+  news: readNews(event),
 });
 
 export const layer: Layer.Layer<EventLog, never, SqlClient.SqlClient | Notifications> = Layer.effect(

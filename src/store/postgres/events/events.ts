@@ -11,9 +11,9 @@ import {
   NEWS_KEPT_PER_PROJECT,
   type StoredEvent,
 } from "../../ports/events.ts";
-import { projectsOf } from "../people/roles.ts";
+import { readableProjects } from "../people/roles.ts";
 import { EventLog } from "./event-log.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 /** A place in a project's events: the ids of the transaction and of the row, both as decimal text. */
 interface Place {
@@ -36,16 +36,16 @@ const KEPT = [
 /** How many rows one statement removes: few enough not to block other statements. */
 const PRUNE_STEP = 1_000;
 
-const placeOf = (cursor: string | null): Place | null => {
+const parseCursor = (cursor: string | null): Place | null => {
   const [, tx, id] = FORM.exec(cursor ?? "") ?? [];
   return tx === undefined || id === undefined ? null : { tx, id };
 };
 
-const laterOf = (a: Place | undefined, b: Place): Place =>
+const laterPlace = (a: Place | undefined, b: Place): Place =>
   a !== undefined && BigInt(a.tx) >= BigInt(b.tx) ? a : b;
 
 const isLater = (cursor: string, than: string): boolean => {
-  const [a, b] = [placeOf(cursor), placeOf(than)];
+  const [a, b] = [parseCursor(cursor), parseCursor(than)];
   if (a === null || b === null) return true;
   return a.tx === b.tx ? BigInt(a.id) > BigInt(b.id) : BigInt(a.tx) > BigInt(b.tx);
 };
@@ -63,10 +63,10 @@ type AfterRequest = Parameters<(typeof Events)["Service"]["after"]>[0];
 const makeAfter = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* ({ cursor, limit, ...scope }: AfterRequest) {
-    const from = placeOf(cursor);
+    const from = parseCursor(cursor);
     const isIn =
       "reader" in scope
-        ? sql`project_id IN (${projectsOf(sql, scope.reader)})`
+        ? sql`project_id IN (${readableProjects(sql, scope.reader)})`
         : sql`project_id = ${scope.projectId}`;
     const isOfSession =
       "reader" in scope || scope.sessionId === null
@@ -96,7 +96,7 @@ const makeAfter = Effect.gen(function* () {
     // If nothing more was found, the cursor moves to the end, so that pruning does not overtake the reader.
     const events = rows.map(({ tx, id, ...event }) => Object.assign(event, { cursor: `${tx}.${id}` }));
     const last =
-      rows.length < limit ? laterOf(rows.at(-1), { tx: bounds?.end ?? from.tx, id: "0" }) : rows.at(-1);
+      rows.length < limit ? laterPlace(rows.at(-1), { tx: bounds?.end ?? from.tx, id: "0" }) : rows.at(-1);
     return { events, cursor: `${last?.tx ?? from.tx}.${last?.id ?? from.id}`, reset: false, isHeldBack };
   });
 });
@@ -108,11 +108,11 @@ const makePrune = Effect.gen(function* () {
    * Removes the rows that `doomed` selects and moves the horizons of their projects. Rows are named by their ctid,
    * which never changes since they are never updated. By their key, the planner would prefer a full scan.
    */
-  const removeStep = (doomed: Fragment) =>
+  const removeStep = (condition: Fragment) =>
     Effect.map(
       sql<{ readonly removed: number }>`
         WITH gone AS (
-          DELETE FROM events WHERE ctid = ANY(ARRAY(${doomed})) RETURNING project_id, tx, id
+          DELETE FROM events WHERE ctid = ANY(ARRAY(${condition})) RETURNING project_id, tx, id
         ), moved AS (
           INSERT INTO event_horizons AS horizon (project_id, tx, id)
           SELECT DISTINCT ON (project_id) project_id, tx, id FROM gone ORDER BY project_id, tx DESC, id DESC
@@ -123,7 +123,7 @@ const makePrune = Effect.gen(function* () {
       ([row]) => row?.removed ?? 0,
     );
   const untilFew = (step: ReturnType<typeof removeStep>) =>
-    Effect.repeat(step, { until: (removed) => removed < PRUNE_STEP });
+    Effect.repeat(step, { until: (count) => count < PRUNE_STEP });
 
   const pruneKind = Effect.fnUntraced(function* (
     { rows, ms, perProject }: (typeof KEPT)[number],
@@ -137,10 +137,10 @@ const makePrune = Effect.gen(function* () {
           ORDER BY at LIMIT ${PRUNE_STEP}`,
       ),
     );
-    const crowded = yield* sql<{ readonly projectId: string }>`
+    const projects = yield* sql<{ readonly projectId: string }>`
       SELECT project_id AS "projectId" FROM events WHERE ${isKind}
       GROUP BY project_id HAVING count(*) > ${perProject}`;
-    for (const { projectId } of crowded) {
+    for (const { projectId } of projects) {
       yield* untilFew(
         removeStep(sql`
           SELECT ctid FROM (
@@ -163,10 +163,10 @@ export const layer = Layer.effect(
     const after = yield* makeAfter;
     const prune = yield* makePrune;
     return {
-      after: (request) => after(request).pipe(stored("events.after")),
+      after: (request) => after(request).pipe(toStored("events.after")),
       changed,
       isLater,
-      prune: (now) => prune(now).pipe(stored("events.prune")),
+      prune: (now) => prune(now).pipe(toStored("events.prune")),
     };
   }),
 );

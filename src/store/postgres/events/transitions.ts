@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { numberPage, readNumberCursor } from "../../cursor.ts";
 import { Transitions, type ActorKey, type Transition, type WaitingCommand } from "../../ports/transitions.ts";
 import type { NewTransition } from "../../../machines/transition.ts";
-import { at, json, pageLimit, stored } from "../connection/statement.ts";
+import { at, json, pageLimit, toStored } from "../connection/statement.ts";
 
 type Service = (typeof Transitions)["Service"];
 
@@ -30,7 +30,7 @@ const makeReads = Effect.gen(function* () {
       FROM transitions WHERE ${ofActor(actor)} AND number < ${before ?? Number.MAX_SAFE_INTEGER}
       ORDER BY transitions.number DESC ${pageLimit(sql, limit)}`;
     return numberPage(rows, limit);
-  }, stored("transitions.list"));
+  }, toStored("transitions.list"));
 
   const newest: Service["newest"] = (actor) =>
     sql<NewTransition & { readonly since: number | null }>`
@@ -41,7 +41,7 @@ const makeReads = Effect.gen(function* () {
         const { since, ...last } = row;
         return { last, since };
       }),
-      stored("transitions.newest"),
+      toStored("transitions.newest"),
     );
 
   /** Rows lie in the order of time, so the block range index finds the newest. */
@@ -52,7 +52,7 @@ const makeReads = Effect.gen(function* () {
       Effect.map((rows) =>
         rows.map(({ kind, id, ...row }) => ({ ...row, actor: { kind, id } })).toReversed(),
       ),
-      stored("transitions.recent"),
+      toStored("transitions.recent"),
     );
 
   /** The outbox knows stored actors only. Their ids are uuids. */
@@ -62,7 +62,7 @@ const makeReads = Effect.gen(function* () {
       : sql<WaitingCommand>`
           SELECT command ->> 'type' AS command, created_at AS since, attempts, last_error AS "lastError"
           FROM outbox WHERE actor_kind = ${kind} AND actor_id = ${id}::uuid ORDER BY id`.pipe(
-          stored("transitions.waiting"),
+          toStored("transitions.waiting"),
         );
   return { list, newest, recent, waiting };
 });
@@ -81,7 +81,7 @@ export const layer = Layer.effect(
               WITH ORDINALITY AS entry(fields, place),
               jsonb_to_record(fields) AS t(kind text, id text, at bigint, event text, "from" text, "to" text,
                 detail text, commands text[])
-            ORDER BY place`.pipe(Effect.asVoid, stored("transitions.add"));
+            ORDER BY place`.pipe(Effect.asVoid, toStored("transitions.add"));
 
     const prune: Service["prune"] = ({ before, kept, movedSince }) =>
       Effect.gen(function* () {
@@ -101,7 +101,7 @@ export const layer = Layer.effect(
           DELETE FROM transitions AS t USING edge
           WHERE t.actor_kind = edge.actor_kind AND t.actor_id = edge.actor_id AND t.number <= edge.number RETURNING 1`;
         return old.length + surplus.length;
-      }).pipe(stored("transitions.prune"));
+      }).pipe(toStored("transitions.prune"));
     return { ...(yield* makeReads), add, prune };
   }),
 );

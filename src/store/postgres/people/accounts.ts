@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { Accounts, type User, type Account } from "../../ports/people/accounts.ts";
 import { cutPage, readCursor } from "../../cursor.ts";
 import type { PageRequest } from "../../ports/page.ts";
-import { after, at, stored } from "../connection/statement.ts";
+import { after, at, toStored } from "../connection/statement.ts";
 
 const ACCOUNT_COLUMNS = `
   id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions", queued_fires AS "queuedFires"`;
@@ -13,7 +13,7 @@ const USER_COLUMNS = `id, account_id AS "accountId", name, role`;
 
 type Instant = { readonly createdAt: number };
 
-const listed = <Row extends Instant & { readonly id: string }>(rows: readonly Row[], limit: number) => {
+const toPage = <Row extends Instant & { readonly id: string }>(rows: readonly Row[], limit: number) => {
   const { items, nextCursor } = cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   return { items: items.map(({ createdAt: _, ...row }) => row), nextCursor };
 };
@@ -25,8 +25,8 @@ const makeAccounts = (sql: SqlClient.SqlClient) => {
       SELECT ${sql.literal(ACCOUNT_COLUMNS)}, created_at AS "createdAt" FROM accounts
       WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
-    return listed(rows, limit);
-  }, stored("accounts.list"));
+    return toPage(rows, limit);
+  }, toStored("accounts.list"));
   const create: (typeof Accounts)["Service"]["create"] = ({ id, name, tier, cap, now }) =>
     sql<Account>`
       INSERT INTO accounts (id, name, tier, session_cap, created_at)
@@ -35,7 +35,7 @@ const makeAccounts = (sql: SqlClient.SqlClient) => {
       Effect.flatMap(([row]) =>
         row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
       ),
-      stored("accounts.create"),
+      toStored("accounts.create"),
     );
   return { list, create };
 };
@@ -47,12 +47,12 @@ const makeUsers = (sql: SqlClient.SqlClient) => {
       SELECT ${sql.literal(USER_COLUMNS)}, created_at AS "createdAt" FROM users
       WHERE account_id = ${accountId} ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
-    return listed(rows, limit);
-  }, stored("accounts.users"));
+    return toPage(rows, limit);
+  }, toStored("accounts.users"));
   const user: (typeof Accounts)["Service"]["user"] = (id) =>
     sql<User>`SELECT ${sql.literal(USER_COLUMNS)} FROM users WHERE id = ${id}`.pipe(
       Effect.map(([row]) => row ?? null),
-      stored("accounts.user"),
+      toStored("accounts.user"),
     );
   const createUser: (typeof Accounts)["Service"]["createUser"] = ({ id, accountId, name, role, now }) =>
     sql<User>`
@@ -60,7 +60,7 @@ const makeUsers = (sql: SqlClient.SqlClient) => {
       SELECT ${id}::uuid, accounts.id, ${name}, ${role}, ${at(now)}::timestamptz FROM accounts WHERE accounts.id = ${accountId}
       RETURNING ${sql.literal(USER_COLUMNS)}`.pipe(
       Effect.map(([row]) => row ?? null),
-      stored("accounts.createUser"),
+      toStored("accounts.createUser"),
     );
   return { users, user, createUser };
 };

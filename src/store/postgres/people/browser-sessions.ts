@@ -16,7 +16,7 @@ import {
 } from "../../ports/people/browser-sessions.ts";
 import { makeIsAlive } from "./callers.ts";
 import { Endings } from "../connection/endings.ts";
-import { after, at, pageLimit, stored } from "../connection/statement.ts";
+import { after, at, pageLimit, toStored } from "../connection/statement.ts";
 
 type Port = (typeof BrowserSessions)["Service"];
 
@@ -28,7 +28,7 @@ interface Opened {
   readonly person: SignedInPerson;
   readonly projectId: string | null;
   readonly openedBy: string | null;
-  /** The identity at a provider that begins it. Null: a token does. */
+  /** The identity at a provider that begins it. Null if a token does. */
   readonly identityId: string | null;
   /** When the token that opens it expires. */
   readonly until: number | null;
@@ -81,12 +81,12 @@ const makeOpening = Effect.gen(function* () {
     by: { readonly hash: string } | { readonly id: string },
     session: NewBrowserSession,
   ) {
-    const named = "id" in by ? sql`token.id = ${by.id}` : sql`token.hash = ${by.hash}`;
+    const condition = "id" in by ? sql`token.id = ${by.id}` : sql`token.hash = ${by.hash}`;
     const [opener] = yield* sql<OpenerRow>`
       SELECT token.id, token.account_id AS "accountId", token.user_id AS "userId", users.name AS "userName",
         token.project_id AS "projectId", token.expires_at AS "expiresAt"
       FROM tokens AS token JOIN users ON users.id = token.user_id
-      WHERE ${named} AND token.kind = 'access' AND token.origin = 'user' AND token.sandbox_id IS NULL
+      WHERE ${condition} AND token.kind = 'access' AND token.origin = 'user' AND token.sandbox_id IS NULL
         AND ${isAlive(session.now)}`;
     if (opener === undefined) return null;
     const { id, accountId, userId, userName, projectId, expiresAt } = opener;
@@ -104,7 +104,7 @@ const makeOpening = Effect.gen(function* () {
   });
 
   const open: Port["open"] = (hash, session) =>
-    openWith({ hash }, session).pipe(sql.withTransaction, stored("browserSessions.open"));
+    openWith({ hash }, session).pipe(sql.withTransaction, toStored("browserSessions.open"));
   const issueLink: Port["issueLink"] = ({ hash, tokenHash, expiresAt, now }) =>
     sql`
       WITH ended AS (
@@ -119,15 +119,18 @@ const makeOpening = Effect.gen(function* () {
       )
       INSERT INTO sign_in_links (hash, token_id, created_at, expires_at)
       SELECT ${hash}, id, ${at(now)}::timestamptz, ${at(expiresAt)}::timestamptz FROM tokens
-      WHERE hash = ${tokenHash} AND kind = 'access'`.pipe(Effect.asVoid, stored("browserSessions.issueLink"));
-  const personOf: Port["personOf"] = (hash, now) =>
+      WHERE hash = ${tokenHash} AND kind = 'access'`.pipe(
+      Effect.asVoid,
+      toStored("browserSessions.issueLink"),
+    );
+  const signedInPerson: Port["person"] = (hash, now) =>
     sql<SignedInPerson>`
       SELECT users.id, users.name FROM sign_in_links AS link
       JOIN tokens AS token ON token.id = link.token_id JOIN users ON users.id = token.user_id
       WHERE link.hash = ${hash} AND link.expires_at > ${at(now)} AND token.kind = 'access' AND token.origin = 'user'
         AND token.sandbox_id IS NULL AND ${isAlive(now)}`.pipe(
       Effect.map(([person]) => person ?? null),
-      stored("browserSessions.personOf"),
+      toStored("browserSessions.personOf"),
     );
   const openLink: Port["openLink"] = (hash, session) =>
     Effect.gen(function* () {
@@ -136,8 +139,8 @@ const makeOpening = Effect.gen(function* () {
         DELETE FROM sign_in_links WHERE hash = ${hash} AND expires_at > ${at(session.now)}
         RETURNING token_id AS "tokenId"`;
       return link === undefined ? null : yield* openWith({ id: link.tokenId }, session);
-    }).pipe(sql.withTransaction, stored("browserSessions.openLink"));
-  return { open, issueLink, personOf, openLink };
+    }).pipe(sql.withTransaction, toStored("browserSessions.openLink"));
+  return { open, issueLink, person: signedInPerson, openLink };
 });
 
 const makeEnding = Effect.gen(function* () {
@@ -151,16 +154,16 @@ const makeEnding = Effect.gen(function* () {
       sql.withTransaction,
     );
   const end: Port["end"] = (userId, id) =>
-    remove(sql`user_id = ${userId} AND id = ${id}`).pipe(stored("browserSessions.end"));
+    remove(sql`user_id = ${userId} AND id = ${id}`).pipe(toStored("browserSessions.end"));
   const endAll: Port["endAll"] = (userId) =>
-    remove(sql`user_id = ${userId}`).pipe(stored("browserSessions.endAll"));
+    remove(sql`user_id = ${userId}`).pipe(toStored("browserSessions.endAll"));
   const signOut: Port["signOut"] = (hash) =>
     Effect.gen(function* () {
       const [found] = yield* sql<SignedInPerson & { readonly sessionId: string }>`
         SELECT users.id, users.name, tokens.id AS "sessionId" FROM tokens JOIN users ON users.id = tokens.user_id
         WHERE hash = ${hash} AND kind = 'browser'`;
       return found !== undefined && (yield* remove(sql`hash = ${hash}`)) ? found : null;
-    }).pipe(stored("browserSessions.signOut"));
+    }).pipe(toStored("browserSessions.signOut"));
   return { end, endAll, signOut };
 });
 
@@ -181,7 +184,7 @@ export const layer = Layer.effect(
         WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
       return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-    }, stored("browserSessions.list"));
+    }, toStored("browserSessions.list"));
     return { list, ...(yield* makeOpening), ...(yield* makeEnding) };
   }),
 );

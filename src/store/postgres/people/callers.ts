@@ -93,7 +93,7 @@ type ArrivalRow = CallerRow &
   (ShownRow | { readonly id?: null });
 
 /** The parts of a row: the caller, the token's last use, and what was read of the path. */
-const partsOf = (row: ArrivalRow) => {
+const splitRow = (row: ArrivalRow) => {
   const { tokenId, tokenKind, tokenOrigin, callerAccount, userId, userName, accountRole, ...others } = row;
   const { boundTo, ownSession, ownSandbox, expiresAt, openedBy, reachEndsAt, lastUsedAt, ...reached } =
     others;
@@ -140,7 +140,7 @@ export const makeCallers = Effect.gen(function* () {
       SELECT ${columns} FROM ${tokens} WHERE token.hash = ${hash} AND ${isAlive(now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
-    return partsOf(row).caller;
+    return splitRow(row).caller;
   });
 
   /** The session is read only if its account is the caller's. */
@@ -160,7 +160,7 @@ export const makeCallers = Effect.gen(function* () {
       WHERE token.hash = ${hash} AND ${isAlive(now)}`;
     if (row === undefined) return null;
     yield* noteUse(row, now);
-    const { caller, role: held, mergeRole, session } = partsOf(row);
+    const { caller, role: held, mergeRole, session } = splitRow(row);
     const isThere = held !== null && "turnState" in session && session.id !== null;
     return {
       caller,
@@ -181,7 +181,7 @@ export const makeCallers = Effect.gen(function* () {
       WHERE token.hash = ${hash} AND NOT (${isAlive(now)})`;
     if (row === undefined) return null;
     const { why, ...others } = row;
-    return { ...partsOf(others).caller, why } satisfies EndedToken;
+    return { ...splitRow(others).caller, why } satisfies EndedToken;
   });
 
   return { authenticate, arrive, endedToken };

@@ -20,7 +20,7 @@ import {
   type Typed,
 } from "../../ports/people/device-logins.ts";
 import { makeLiveToken } from "./callers.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 import { insertToken } from "./identity.ts";
 
 type Port = (typeof DeviceLogins)["Service"];
@@ -109,7 +109,7 @@ const wait = Effect.fnUntraced(function* (
   return { kind: isEarly ? "too_early" : "waiting" } satisfies Claimed;
 });
 
-/** Whether the browser or token that approved has not ended (ports/people/device-logins.ts D2). Null: it was not kept. */
+/** Whether the browser or token that approved has not ended (ports/people/device-logins.ts D2). Null if it was not kept. */
 const makeIsGranted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const liveToken = yield* makeLiveToken;
@@ -150,10 +150,10 @@ const claim = Effect.fnUntraced(function* (
 export const layer = Layer.effect(
   DeviceLogins,
   Effect.map(Effect.all([SqlClient.SqlClient, makeIsGranted]), ([sql, isGranted]) => ({
-    begin: (login) => begin(sql, login).pipe(sql.withTransaction, stored("deviceLogins.begin")),
-    look: (typed) => find(sql, typed).pipe(sql.withTransaction, stored("deviceLogins.look")),
-    decide: (request) => decide(sql, request).pipe(sql.withTransaction, stored("deviceLogins.decide")),
+    begin: (login) => begin(sql, login).pipe(sql.withTransaction, toStored("deviceLogins.begin")),
+    look: (code) => find(sql, code).pipe(sql.withTransaction, toStored("deviceLogins.look")),
+    decide: (request) => decide(sql, request).pipe(sql.withTransaction, toStored("deviceLogins.decide")),
     claim: (request) =>
-      claim(sql, isGranted, request).pipe(sql.withTransaction, stored("deviceLogins.claim")),
+      claim(sql, isGranted, request).pipe(sql.withTransaction, toStored("deviceLogins.claim")),
   })),
 );

@@ -15,7 +15,7 @@ import type { SignedInPerson } from "../../ports/people/browser-sessions.ts";
 import { insertSession } from "./browser-sessions.ts";
 import { makeLiveToken } from "./callers.ts";
 import { Endings } from "../connection/endings.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 import { noteSignIn } from "./identity.ts";
 import { acceptInvitation } from "./people.ts";
 
@@ -34,7 +34,7 @@ const lock = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =
   sql`SELECT pg_advisory_xact_lock(hashtextextended(${JSON.stringify([issuer, subject])}, 7120315004))`;
 
 /** The person is locked: a deactivation waits for this sign-in, and then ends its session (ports/people/identities.ts F3). */
-const ownerOf = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =>
+const identityOwner = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderIdentity) =>
   Effect.map(
     sql<OwnerRow>`
       SELECT users.id, users.name, users.account_id AS "accountId", users.deactivated_at AS "deactivatedAt",
@@ -70,7 +70,7 @@ const enter = Effect.fnUntraced(function* (
   return { accountId: entry.accountId };
 });
 
-const listOf = (sql: SqlClient.SqlClient, userId: string) => sql<KnownIdentity>`
+const listIdentities = (sql: SqlClient.SqlClient, userId: string) => sql<KnownIdentity>`
   SELECT id, issuer, subject, name, created_at AS "createdAt", signed_in_at AS "signedInAt"
   FROM identities WHERE user_id = ${userId} ORDER BY created_at, id`;
 
@@ -80,24 +80,24 @@ const signIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: S
   const { identity, signedInBy, session, entry, newPerson } = request;
   const { now } = session;
   yield* lock(sql, identity);
-  const known = yield* ownerOf(sql, identity);
-  if (known !== null && known.deactivatedAt !== null) return { kind: "deactivated" } satisfies SignInResult;
-  const opened = { projectId: null, openedBy: null, until: null, signedInBy } as const;
-  if (known !== null) {
-    const { identityId, accountId } = known;
-    const person = { id: known.id, name: known.name };
+  const owner = yield* identityOwner(sql, identity);
+  if (owner !== null && owner.deactivatedAt !== null) return { kind: "deactivated" } satisfies SignInResult;
+  const origin = { projectId: null, openedBy: null, until: null, signedInBy } as const;
+  if (owner !== null) {
+    const { identityId, accountId } = owner;
+    const person = { id: owner.id, name: owner.name };
     yield* sql`UPDATE identities SET signed_in_at = ${at(now)}, name = ${identity.name} WHERE id = ${identityId}`;
-    yield* noteSignIn(sql, known.id, now);
-    yield* insertSession(sql, session, { ...opened, identityId, accountId, person });
+    yield* noteSignIn(sql, owner.id, now);
+    yield* insertSession(sql, session, { ...origin, identityId, accountId, person });
     return { kind: "signed_in", person, isNew: false } satisfies SignInResult;
   }
   if (entry.by === "none") return { kind: "unknown" } satisfies SignInResult;
-  const entered = yield* enter(sql, entry, { ...newPerson, now });
-  if (entered === null) return { kind: "invitation_invalid" } satisfies SignInResult;
+  const account = yield* enter(sql, entry, { ...newPerson, now });
+  if (account === null) return { kind: "invitation_invalid" } satisfies SignInResult;
   yield* insertIdentity(sql, identity, { userId: newPerson.id, now, signedInAt: now });
   yield* noteSignIn(sql, newPerson.id, now);
-  const { accountId } = entered;
-  yield* insertSession(sql, session, { ...opened, identityId: identity.id, accountId, person: newPerson });
+  const { accountId } = account;
+  yield* insertSession(sql, session, { ...origin, identityId: identity.id, accountId, person: newPerson });
   return { kind: "signed_in", person: newPerson, isNew: true } satisfies SignInResult;
 });
 
@@ -110,8 +110,8 @@ export const layer = Layer.effect(
     const link: Port["link"] = (identity, { userId, browserId }, now) =>
       Effect.gen(function* () {
         yield* lock(sql, identity);
-        const known = yield* ownerOf(sql, identity);
-        if (known !== null && known.id !== userId) return "taken" as const;
+        const owner = yield* identityOwner(sql, identity);
+        if (owner !== null && owner.id !== userId) return "taken" as const;
         const active = yield* sql`
           SELECT id FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR NO KEY UPDATE`;
         if (active.length === 0) return "gone" as const;
@@ -119,12 +119,12 @@ export const layer = Layer.effect(
         const browser = yield* sql`
           ${liveToken(browserId, now)} AND token.user_id = ${userId} FOR SHARE OF token`;
         if (browser.length === 0) return "signed_out" as const;
-        const own = yield* listOf(sql, userId);
-        if (known === null && own.length >= IDENTITIES_MAX) return "full" as const;
-        if (known === null) yield* insertIdentity(sql, identity, { userId, now, signedInAt: null });
+        const own = yield* listIdentities(sql, userId);
+        if (owner === null && own.length >= IDENTITIES_MAX) return "full" as const;
+        if (owner === null) yield* insertIdentity(sql, identity, { userId, now, signedInAt: null });
         yield* noteSignIn(sql, userId, now);
         return "linked" as const;
-      }).pipe(sql.withTransaction, stored("identities.link"));
+      }).pipe(sql.withTransaction, toStored("identities.link"));
     const remove: Port["remove"] = ({ userId, id, issuers }) =>
       Effect.gen(function* () {
         const [wanted] = yield* sql<ProviderIdentity>`
@@ -134,22 +134,22 @@ export const layer = Layer.effect(
         yield* lock(sql, wanted);
         // Of two removals at once, the second one sees what the first one left.
         yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`;
-        const own = yield* listOf(sql, userId);
+        const own = yield* listIdentities(sql, userId);
         const identity = own.find((one) => one.id === id);
         if (identity === undefined) return null;
         const ways = own.filter(({ issuer }) => issuers.includes(issuer));
         if (ways.length === 1 && ways[0] === identity) return "last" as const;
-        const ended = yield* sql<{ readonly id: string }>`
+        const tokens = yield* sql<{ readonly id: string }>`
           DELETE FROM tokens WHERE identity_id = ${id} RETURNING id`;
         yield* sql`DELETE FROM identities WHERE id = ${id}`;
-        if (ended.length > 0) yield* say(ended.map((session) => session.id));
+        if (tokens.length > 0) yield* say(tokens.map((session) => session.id));
         return identity;
-      }).pipe(sql.withTransaction, stored("identities.remove"));
+      }).pipe(sql.withTransaction, toStored("identities.remove"));
     return {
       link,
       remove,
-      list: (userId) => listOf(sql, userId).pipe(stored("identities.list")),
-      signIn: (request) => signIn(sql, request).pipe(sql.withTransaction, stored("identities.signIn")),
+      list: (userId) => listIdentities(sql, userId).pipe(toStored("identities.list")),
+      signIn: (request) => signIn(sql, request).pipe(sql.withTransaction, toStored("identities.signIn")),
     };
   }),
 );

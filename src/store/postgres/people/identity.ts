@@ -9,8 +9,8 @@ import type { Account } from "../../ports/people/accounts.ts";
 import { makeCallers, makeIsAlive } from "./callers.ts";
 import { Endings } from "../connection/endings.ts";
 import { ProjectChanges } from "../projects/project-changes.ts";
-import { shared } from "../connection/prepared.ts";
-import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
 import { roleRank, TOKEN_ROLE } from "./roles.ts";
 
 const TOKEN_COLUMNS = `
@@ -21,7 +21,7 @@ const makeEnded = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const isAlive = yield* makeIsAlive;
   return Effect.fnUntraced(function* (grants: readonly Grant[], now: number) {
-    const listed = grants.map(({ credential, projectId, needs, session }, place) => ({
+    const grantRows = grants.map(({ credential, projectId, needs, session }, place) => ({
       place,
       token: credential.kind === "token" ? credential.id : null,
       password: credential.kind === "password" ? credential.hash : null,
@@ -32,7 +32,7 @@ const makeEnded = Effect.gen(function* () {
     }));
     const rows = yield* sql<{ readonly place: number }>`
       SELECT held.place
-      FROM jsonb_to_recordset(${json(listed)}::jsonb)
+      FROM jsonb_to_recordset(${json(grantRows)}::jsonb)
         AS held (place integer, token uuid, password text, project uuid, needs text, session uuid, sandbox uuid)
       WHERE NOT (
         EXISTS (
@@ -76,8 +76,8 @@ export const insertToken = (sql: SqlClient.SqlClient, token: NewToken) => sql<To
 const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: BootstrapRequest) {
   // If two services start on one empty database, the second waits here and then finds the account.
   yield* sql`LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE`;
-  const known = yield* sql`SELECT id FROM accounts LIMIT 1`;
-  if (known.length > 0) return false;
+  const accounts = yield* sql`SELECT id FROM accounts LIMIT 1`;
+  if (accounts.length > 0) return false;
   yield* sql`
     INSERT INTO accounts (id, name, tier, session_cap, created_at)
     VALUES (${request.accountId}, 'default', ${request.tier}, ${request.cap}, ${at(request.now)})`;
@@ -101,7 +101,7 @@ const bootstrap = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request
 const makeTokens = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const { say } = yield* Endings;
-  const isOf = (userId: string | null) => (userId === null ? sql`true` : sql`user_id = ${userId}`);
+  const isUser = (userId: string | null) => (userId === null ? sql`true` : sql`user_id = ${userId}`);
   const listTokens: (typeof Identity)["Service"]["listTokens"] = Effect.fnUntraced(function* (
     { accountId, userId },
     { cursor, limit },
@@ -109,27 +109,27 @@ const makeTokens = Effect.gen(function* () {
     const position = yield* readCursor(cursor);
     const rows = yield* sql<Token>`
         SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
-        WHERE account_id = ${accountId} AND ${isOf(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
+        WHERE account_id = ${accountId} AND ${isUser(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
           ${after(sql, { at: "created_at", id: "id" }, position)}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
     return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-  }, stored("identity.listTokens"));
+  }, toStored("identity.listTokens"));
   const createToken: (typeof Identity)["Service"]["createToken"] = (token) =>
     insertToken(sql, token).pipe(
       Effect.flatMap(([row]) =>
         row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
       ),
-      stored("identity.createToken"),
+      toStored("identity.createToken"),
     );
   const deleteToken: (typeof Identity)["Service"]["deleteToken"] = ({ accountId, userId }, id, now) =>
     sql`
       UPDATE tokens SET revoked_at = ${at(now)}
-      WHERE id = ${id} AND account_id = ${accountId} AND ${isOf(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
+      WHERE id = ${id} AND account_id = ${accountId} AND ${isUser(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
       RETURNING id`.pipe(
       Effect.tap((rows) => (rows.length > 0 ? say([id]) : Effect.void)),
       sql.withTransaction,
       Effect.map((rows) => rows.length > 0),
-      stored("identity.deleteToken"),
+      toStored("identity.deleteToken"),
     );
   return { listTokens, createToken, deleteToken };
 });
@@ -140,9 +140,9 @@ const makeSignIns = Effect.gen(function* () {
     (from === null
       ? sql`UPDATE users SET signed_in_at = NULL WHERE signed_in_at IS NOT NULL`
       : sql`UPDATE users SET signed_in_at = ${at(from)} WHERE signed_in_at IS NULL`
-    ).pipe(Effect.asVoid, stored("identity.countSignIns"));
+    ).pipe(Effect.asVoid, toStored("identity.countSignIns"));
   const letIn: (typeof Identity)["Service"]["letIn"] = (userId, now) =>
-    noteSignIn(sql, userId, now).pipe(Effect.asVoid, stored("identity.letIn"));
+    noteSignIn(sql, userId, now).pipe(Effect.asVoid, toStored("identity.letIn"));
   return { countSignIns, letIn };
 });
 
@@ -151,37 +151,40 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const { arrive, authenticate, endedToken } = yield* makeCallers;
-    const ended = yield* makeEnded;
+    const endedGrants = yield* makeEnded;
     const { listen } = yield* Endings;
     const changes = yield* ProjectChanges;
     return {
       ...(yield* makeTokens),
       ...(yield* makeSignIns),
-      endedToken: (hash, now) => endedToken(hash, now).pipe(stored("identity.endedToken")),
-      authenticate: (hash, now) => authenticate(hash, now).pipe(shared, stored("identity.authenticate")),
-      arrive: (hash, now, path) => arrive(hash, now, path).pipe(shared, stored("identity.arrive")),
-      ended: (grants, now) => ended(grants, now).pipe(stored("identity.ended")),
+      endedToken: (hash, now) => endedToken(hash, now).pipe(toStored("identity.endedToken")),
+      authenticate: (hash, now) =>
+        authenticate(hash, now).pipe(onSharedConnection, toStored("identity.authenticate")),
+      arrive: (hash, now, path) =>
+        arrive(hash, now, path).pipe(onSharedConnection, toStored("identity.arrive")),
+      ended: (grants, now) => endedGrants(grants, now).pipe(toStored("identity.ended")),
       endings: listen,
-      bootstrap: (request) => sql.withTransaction(bootstrap(sql, request)).pipe(stored("identity.bootstrap")),
+      bootstrap: (request) =>
+        sql.withTransaction(bootstrap(sql, request)).pipe(toStored("identity.bootstrap")),
       account: (id) =>
         sql<Account>`
           SELECT id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions",
             queued_fires AS "queuedFires"
           FROM accounts WHERE id = ${id}`.pipe(
           Effect.map(([row]) => row ?? null),
-          stored("identity.account"),
+          toStored("identity.account"),
         ),
       rename: (accountId, name) =>
         sql`UPDATE accounts SET name = ${name} WHERE id = ${accountId}`.pipe(
           Effect.asVoid,
-          stored("identity.rename"),
+          toStored("identity.rename"),
         ),
       setTier: (accountId, tier, cap) =>
         sql`UPDATE accounts SET tier = ${tier}, session_cap = ${cap} WHERE id = ${accountId}`.pipe(
           // The tier decides whether fires of the account's projects have a model.
           Effect.andThen(changes.markAccount(accountId)),
           sql.withTransaction,
-          stored("identity.setTier"),
+          toStored("identity.setTier"),
         ),
       applyCaps: (caps) =>
         sql`
@@ -189,7 +192,7 @@ export const layer = Layer.effect(
           FROM jsonb_each_text(${json(caps)}::jsonb) AS cap (tier, value)
           WHERE accounts.tier = cap.tier AND session_cap <> cap.value::integer`.pipe(
           Effect.asVoid,
-          stored("identity.applyCaps"),
+          toStored("identity.applyCaps"),
         ),
     };
   }),

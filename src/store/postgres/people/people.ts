@@ -13,7 +13,7 @@ import {
   type UnwantedSession,
 } from "../../ports/people/people.ts";
 import { Endings } from "../connection/endings.ts";
-import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits } from "../triggers/fire-moves.ts";
 import { insertToken } from "./identity.ts";
@@ -29,7 +29,7 @@ const UNWANTED_MAX = 100;
 /** Requests end at once. Those of a person who only lost her role end when their turn comes (store/admission/drain.ts). */
 const DEACTIVATED: Lapse = "user_deactivated";
 
-const placeOf = ({ createdAt, id }: { readonly createdAt: number; readonly id: string }) => ({
+const personPlace = ({ createdAt, id }: { readonly createdAt: number; readonly id: string }) => ({
   at: createdAt,
   id,
 });
@@ -80,7 +80,7 @@ const makePeople = Effect.gen(function* () {
         WHERE account_id = ${accountId} AND id = ${id} RETURNING ${columns}`;
       if (role !== undefined) yield* say([id]);
       return person ?? null;
-    }).pipe(sql.withTransaction, stored("people.update"));
+    }).pipe(sql.withTransaction, toStored("people.update"));
 
   const deactivate: Port["deactivate"] = (accountId, id, now) =>
     Effect.gen(function* () {
@@ -94,14 +94,14 @@ const makePeople = Effect.gen(function* () {
       yield* endAll(accountId, id, now);
       yield* say([id]);
       return person ?? null;
-    }).pipe(sql.withTransaction, stored("people.deactivate"));
+    }).pipe(sql.withTransaction, toStored("people.deactivate"));
 
   const reactivate: Port["reactivate"] = (accountId, id) =>
     sql<Person>`
       UPDATE users SET deactivated_at = NULL WHERE account_id = ${accountId} AND id = ${id}
       RETURNING ${columns}`.pipe(
       Effect.map(([person]) => person ?? null),
-      stored("people.reactivate"),
+      toStored("people.reactivate"),
     );
 
   const list: Port["list"] = Effect.fnUntraced(function* (accountId, { cursor, limit }) {
@@ -110,20 +110,20 @@ const makePeople = Effect.gen(function* () {
       SELECT ${columns} FROM users
       WHERE account_id = ${accountId} ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return cutPage(rows, limit, placeOf);
-  }, stored("people.list"));
+    return cutPage(rows, limit, personPlace);
+  }, toStored("people.list"));
 
   const unwantedSessions = sql<UnwantedSession>`
     SELECT session.id, session.project_id AS "projectId" FROM project_sessions AS session
     JOIN users ON users.id = session.created_by
     WHERE session.status IN ('provisioning', 'running') AND session.origin = 'session'
       AND session.state_context ->> 'ending' IS NULL AND users.deactivated_at IS NOT NULL
-    LIMIT ${sql.literal(String(UNWANTED_MAX))}`.pipe(stored("people.unwantedSessions"));
+    LIMIT ${sql.literal(String(UNWANTED_MAX))}`.pipe(toStored("people.unwantedSessions"));
 
   const isActive: Port["isActive"] = (id) =>
     sql`SELECT id FROM users WHERE id = ${id} AND deactivated_at IS NULL`.pipe(
       Effect.map((rows) => rows.length > 0),
-      stored("people.isActive"),
+      toStored("people.isActive"),
     );
 
   return { list, update, deactivate, reactivate, isActive, unwantedSessions };
@@ -151,7 +151,7 @@ const makeInvitations = Effect.gen(function* () {
       Effect.flatMap(([row]) =>
         row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
       ),
-      stored("people.invite"),
+      toStored("people.invite"),
     );
 
   const invitations: Port["invitations"] = Effect.fnUntraced(function* (accountId, { cursor, limit, now }) {
@@ -161,15 +161,15 @@ const makeInvitations = Effect.gen(function* () {
       WHERE account_id = ${accountId} AND ${isOpen(now)}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return cutPage(rows, limit, placeOf);
-  }, stored("people.invitations"));
+    return cutPage(rows, limit, personPlace);
+  }, toStored("people.invitations"));
 
   const revokeInvitation: Port["revokeInvitation"] = (accountId, id, now) =>
     sql`
       UPDATE invitations SET revoked_at = ${at(now)}
       WHERE id = ${id} AND account_id = ${accountId} AND ${isOpen(now)} RETURNING id`.pipe(
       Effect.map((rows) => rows.length > 0),
-      stored("people.revokeInvitation"),
+      toStored("people.revokeInvitation"),
     );
 
   const openInvitation: Port["openInvitation"] = (hash, now) =>
@@ -185,7 +185,7 @@ const makeInvitations = Effect.gen(function* () {
       JOIN users ON users.id = invitation.created_by
       WHERE invitation.hash = ${hash} AND ${isOpen(now)}`.pipe(
       Effect.map(([found]) => found ?? null),
-      stored("people.openInvitation"),
+      toStored("people.openInvitation"),
     );
 
   return { invite, invitations, revokeInvitation, openInvitation };
@@ -223,11 +223,11 @@ const makeAcceptance = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const accept: Port["accept"] = ({ tokenId, tokenHash, ...request }) =>
     Effect.gen(function* () {
-      const accepted = yield* acceptInvitation(sql, request);
-      if (accepted === null) return null;
+      const acceptance = yield* acceptInvitation(sql, request);
+      if (acceptance === null) return null;
       yield* insertToken(sql, {
         id: tokenId,
-        accountId: accepted.accountId,
+        accountId: acceptance.accountId,
         userId: request.userId,
         projectId: null,
         name: "first token",
@@ -236,8 +236,8 @@ const makeAcceptance = Effect.gen(function* () {
         expiresAt: null,
         now: request.now,
       });
-      return accepted.person;
-    }).pipe(sql.withTransaction, stored("people.accept"));
+      return acceptance.person;
+    }).pipe(sql.withTransaction, toStored("people.accept"));
 
   return { accept };
 });
@@ -262,7 +262,7 @@ const makeGrants = Effect.gen(function* () {
       Effect.map((rows) =>
         rows.map(({ projectRole, own, ...person }): Member => ({ person, role: projectRole, own })),
       ),
-      stored("people.members"),
+      toStored("people.members"),
     );
 
   const grant: Port["grant"] = ({ projectId, userId, role, now }) =>
@@ -279,13 +279,13 @@ const makeGrants = Effect.gen(function* () {
             ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role, granted_at = excluded.granted_at`;
       yield* say([userId]);
       return person;
-    }).pipe(sql.withTransaction, stored("people.grant"));
+    }).pipe(sql.withTransaction, toStored("people.grant"));
 
   const ownRole: Port["ownRole"] = (projectId, userId) =>
     sql<{ readonly role: ProjectRole }>`
       SELECT role FROM project_members WHERE project_id = ${projectId} AND user_id = ${userId}`.pipe(
       Effect.map(([own]) => own?.role ?? null),
-      stored("people.ownRole"),
+      toStored("people.ownRole"),
     );
 
   return { members, ownRole, grant };

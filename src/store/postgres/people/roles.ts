@@ -30,7 +30,7 @@ export const hasRoleIn = (sql: SqlClient.SqlClient, userId: string, least: Proje
     AND ${sql.literal(`${roleRank(ROLE_IN_PROJECT)} >= ${roleRank(`'${least}'`)}`)})`;
 
 /** The ids of the reader's projects: those in which the person has at least this role, or all of the account. */
-export const projectsOf = (
+export const readableProjects = (
   sql: SqlClient.SqlClient,
   { accountId, userId }: ProjectReader,
   least: ProjectRole = "viewer",

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { type EnvironmentBase, EnvironmentBases } from "../../ports/projects/environment-bases.ts";
-import { shared } from "../connection/prepared.ts";
-import { at, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 const COLUMNS = `
   reference, digest, looked_up_at AS "lookedUpAt", tried_at AS "triedAt", failures, problem, due_at AS "dueAt"`;
@@ -19,8 +19,8 @@ export const layer = Layer.effect(
       sql<EnvironmentBase>`
         SELECT ${sql.literal(COLUMNS)} FROM environment_bases
         WHERE reference = ANY(${[...references]}::text[]) ORDER BY reference COLLATE "C"`.pipe(
-        shared,
-        stored("environmentBases.get"),
+        onSharedConnection,
+        toStored("environmentBases.get"),
       );
     const take: Service["take"] = ({ references, now, until, limit }) =>
       sql<Pick<EnvironmentBase, "reference" | "failures">>`
@@ -35,8 +35,8 @@ export const layer = Layer.effect(
         SELECT reference, ${at(now)}::timestamptz, ${at(until)}::timestamptz FROM due ORDER BY reference COLLATE "C"
         ON CONFLICT (reference) DO UPDATE SET tried_at = excluded.tried_at, due_at = excluded.due_at
           WHERE base.due_at <= ${at(now)}
-        RETURNING reference, failures`.pipe(stored("environmentBases.take"));
-    const found: Service["found"] = ({ reference, digest, now, dueAt }) =>
+        RETURNING reference, failures`.pipe(toStored("environmentBases.take"));
+    const noteFound: Service["found"] = ({ reference, digest, now, dueAt }) =>
       sql`
         INSERT INTO environment_bases AS base (reference, digest, looked_up_at, tried_at, due_at)
         VALUES (${reference}, ${digest}, ${at(now)}, ${at(now)}, ${at(dueAt)})
@@ -44,21 +44,21 @@ export const layer = Layer.effect(
           tried_at = excluded.tried_at, due_at = excluded.due_at, failures = 0, problem = NULL
           WHERE base.looked_up_at IS NULL OR base.looked_up_at <= excluded.looked_up_at`.pipe(
         Effect.asVoid,
-        stored("environmentBases.found"),
+        toStored("environmentBases.found"),
       );
-    const missed: Service["missed"] = ({ reference, problem, now, dueAt }) =>
+    const noteMiss: Service["missed"] = ({ reference, problem, now, dueAt }) =>
       sql`
         UPDATE environment_bases
         SET failures = failures + 1, problem = ${problem}, tried_at = ${at(now)}, due_at = ${at(dueAt)}
         WHERE reference = ${reference} AND (looked_up_at IS NULL OR looked_up_at <= ${at(now)})`.pipe(
         Effect.asVoid,
-        stored("environmentBases.missed"),
+        toStored("environmentBases.missed"),
       );
     const prune: Service["prune"] = (before) =>
       sql`DELETE FROM environment_bases WHERE tried_at < ${at(before)}`.pipe(
         Effect.asVoid,
-        stored("environmentBases.prune"),
+        toStored("environmentBases.prune"),
       );
-    return { get, take, found, missed, prune };
+    return { get, take, found: noteFound, missed: noteMiss, prune };
   }),
 );

@@ -19,7 +19,7 @@ import {
   type NewBuild,
 } from "../../ports/projects/environment-builds.ts";
 import { makeActorMemory } from "../actor-memory.ts";
-import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { appendFor } from "../outbox.ts";
 import { keeping } from "../events/transition-rows.ts";
@@ -35,8 +35,8 @@ type Row = Omit<EnvironmentBuild, "tries" | "image" | "failure"> & {
   readonly context: EnvironmentBuildContext;
 };
 
-const buildOf = ({ context, ...row }: Row): EnvironmentBuild => ({ ...row, ...context });
-const first = ([row]: readonly Row[]): EnvironmentBuild | null => (row === undefined ? null : buildOf(row));
+const toBuild = ({ context, ...row }: Row): EnvironmentBuild => ({ ...row, ...context });
+const first = ([row]: readonly Row[]): EnvironmentBuild | null => (row === undefined ? null : toBuild(row));
 
 const makeMemory = Effect.gen(function* () {
   const events = yield* EventLog;
@@ -93,20 +93,20 @@ const makeOpen = Effect.gen(function* () {
     const live = yield* sql<Row>`
       SELECT ${sql.literal(COLUMNS)} FROM environment_builds
       WHERE project_id = ${projectId} AND node_id = ${nodeId} AND key = ${source.key} AND ${sql.literal(LIVE)}`;
-    const known = first(live);
-    if (known !== null) return { build: known, isNew: false };
+    const liveBuild = first(live);
+    if (liveBuild !== null) return { build: liveBuild, isNew: false };
     const { snapshot, commands } = NEW_BUILD;
-    const kept = { kind: KIND, id, version: 1, given: "opened" } as const;
-    const opened = yield* sql<Row>`
+    const history = { kind: KIND, id, version: 1, given: "opened" } as const;
+    const rows = yield* sql<Row>`
       WITH opened AS (
         INSERT INTO environment_builds
           (id, project_id, node_id, key, source, cause, requested_by, status, state_context, created_at)
         VALUES (${id}, ${projectId}, ${nodeId}, ${source.key}, ${json(source)}::jsonb, ${cause}, ${requestedBy},
           ${snapshot.state}, ${json(snapshot.context)}::jsonb, ${at(now)})
         RETURNING ${sql.literal(COLUMNS)}
-      )${keeping(sql, firstTransition(NEW_BUILD, { now }), kept)}
+      )${keeping(sql, firstTransition(NEW_BUILD, { now }), history)}
       SELECT * FROM opened`;
-    const build = first(opened);
+    const build = first(rows);
     if (build === null) return null;
     yield* appendFor(sql, { kind: KIND, id }, { commands, now });
     yield* events.append([buildEvent(build, { previous: null, at: now })]);
@@ -120,31 +120,31 @@ const makeReads = Effect.gen(function* () {
   const get: Service["get"] = (id) =>
     sql<Row>`SELECT ${columns} FROM environment_builds WHERE id = ${id}`.pipe(
       Effect.map(first),
-      stored("environmentBuilds.get"),
+      toStored("environmentBuilds.get"),
     );
-  const newestOf: Service["newestOf"] = ({ projectId, nodeId, key }) =>
+  const newest: Service["newest"] = ({ projectId, nodeId, key }) =>
     sql<Row>`
       SELECT ${columns} FROM environment_builds
       WHERE project_id = ${projectId} AND key = ${key}${nodeId === undefined ? sql`` : sql` AND node_id = ${nodeId}`}
       ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(
       Effect.map(first),
-      stored("environmentBuilds.newestOf"),
+      toStored("environmentBuilds.newestOf"),
     );
   const ready: Service["ready"] = ({ projectId, nodeId, limit }) =>
     sql<Row>`
       SELECT ${columns} FROM environment_builds
       WHERE project_id = ${projectId} AND node_id = ${nodeId} AND status = 'ready' AND NOT is_forgotten
       ORDER BY created_at DESC, id DESC LIMIT ${limit}`.pipe(
-      Effect.map((rows) => rows.map(buildOf)),
-      stored("environmentBuilds.ready"),
+      Effect.map((rows) => rows.map(toBuild)),
+      toStored("environmentBuilds.ready"),
     );
   const newestReady: Service["newestReady"] = (nodeId) =>
     sql<Row>`
       SELECT DISTINCT ON (project_id) ${columns} FROM environment_builds
       WHERE node_id = ${nodeId} AND status = 'ready' AND NOT is_forgotten
       ORDER BY project_id, created_at DESC, id DESC`.pipe(
-      Effect.map((rows) => rows.map(buildOf)),
-      stored("environmentBuilds.newestReady"),
+      Effect.map((rows) => rows.map(toBuild)),
+      toStored("environmentBuilds.newestReady"),
     );
   const list: Service["list"] = Effect.fnUntraced(function* (projectId, { cursor, limit }) {
     const position = yield* readCursor(cursor);
@@ -152,9 +152,9 @@ const makeReads = Effect.gen(function* () {
       SELECT ${columns} FROM environment_builds
       WHERE project_id = ${projectId}${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return cutPage(rows.map(buildOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-  }, stored("environmentBuilds.list"));
-  return { get, newestOf, ready, newestReady, list };
+    return cutPage(rows.map(toBuild), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+  }, toStored("environmentBuilds.list"));
+  return { get, newest, ready, newestReady, list };
 });
 
 const makeLogs = Effect.gen(function* () {
@@ -172,16 +172,16 @@ const makeLogs = Effect.gen(function* () {
       yield* sql`INSERT INTO environment_build_logs (build_id, number, text) VALUES (${id}, ${number}, ${piece.text})`;
   });
   const appendLog: Service["appendLog"] = (id, text) =>
-    sql.withTransaction(append(id, text)).pipe(stored("environmentBuilds.appendLog"));
+    sql.withTransaction(append(id, text)).pipe(toStored("environmentBuilds.appendLog"));
   const clearLog: Service["clearLog"] = (id) =>
     Effect.gen(function* () {
       yield* sql`DELETE FROM environment_build_logs WHERE build_id = ${id}`;
       yield* sql`UPDATE environment_builds SET log_bytes = 0, log_pieces = 0 WHERE id = ${id}`;
-    }).pipe(sql.withTransaction, stored("environmentBuilds.clearLog"));
+    }).pipe(sql.withTransaction, toStored("environmentBuilds.clearLog"));
   const log: Service["log"] = (id, { after: number, limit }) =>
     sql<LogPiece>`
       SELECT number, text FROM environment_build_logs WHERE build_id = ${id} AND number > ${number}
-      ORDER BY number LIMIT ${limit}`.pipe(stored("environmentBuilds.log"));
+      ORDER BY number LIMIT ${limit}`.pipe(toStored("environmentBuilds.log"));
   return { appendLog, clearLog, log };
 });
 
@@ -197,19 +197,19 @@ const makeUpkeep = Effect.gen(function* () {
       WHERE node_id = ${nodeId} AND status = 'ready' AND NOT is_forgotten
       ORDER BY project_id, created_at DESC, id DESC)`.pipe(
       Effect.map((rows) => new Set(rows.map(({ id }) => id))),
-      stored("environmentBuilds.inUse"),
+      toStored("environmentBuilds.inUse"),
     );
   const unheld: Service["unheld"] = (ids) =>
     sql<{ readonly id: string }>`
       SELECT id FROM unnest(${[...ids]}::uuid[]) AS listed (id)
       WHERE NOT EXISTS (SELECT FROM environment_builds AS build WHERE build.id = listed.id)`.pipe(
       Effect.map((rows) => rows.map(({ id }) => id)),
-      stored("environmentBuilds.unheld"),
+      toStored("environmentBuilds.unheld"),
     );
   const forgetImages: Service["forgetImages"] = (ids) =>
     sql`UPDATE environment_builds SET is_forgotten = true WHERE id = ANY(${[...ids]}::uuid[])`.pipe(
       Effect.asVoid,
-      stored("environmentBuilds.forgetImages"),
+      toStored("environmentBuilds.forgetImages"),
     );
   const prune: Service["prune"] = sql`
     DELETE FROM environment_builds WHERE id IN (
@@ -224,7 +224,7 @@ const makeUpkeep = Effect.gen(function* () {
           SELECT FROM session_sandboxes
           WHERE environment_build_id = ranked.id AND status IN ('provisioning', 'active')
         )
-    )`.pipe(Effect.asVoid, stored("environmentBuilds.prune"));
+    )`.pipe(Effect.asVoid, toStored("environmentBuilds.prune"));
   return { inUse, unheld, forgetImages, prune };
 });
 
@@ -235,16 +235,16 @@ export const layer = Layer.effect(
     const open = yield* makeOpen;
     return {
       ...(yield* makeMemory),
-      open: (build) => sql.withTransaction(open(build)).pipe(stored("environmentBuilds.open")),
+      open: (build) => sql.withTransaction(open(build)).pipe(toStored("environmentBuilds.open")),
       noteStep: (id, step) =>
         sql`UPDATE environment_builds SET step = ${json(step)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
           Effect.asVoid,
-          stored("environmentBuilds.noteStep"),
+          toStored("environmentBuilds.noteStep"),
         ),
       noteBases: (id, bases) =>
         sql`UPDATE environment_builds SET bases = ${json(bases)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
           Effect.asVoid,
-          stored("environmentBuilds.noteBases"),
+          toStored("environmentBuilds.noteBases"),
         ),
       ...(yield* makeReads),
       ...(yield* makeLogs),

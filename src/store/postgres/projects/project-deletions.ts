@@ -7,7 +7,7 @@ import type { UnwantedSession } from "../../ports/people/people.ts";
 import { ProjectDeletions, type Removal } from "../../ports/projects/project-deletions.ts";
 import type { Project } from "../../ports/projects/projects.ts";
 import { Endings } from "../connection/endings.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits } from "../triggers/fire-moves.ts";
 import { removeFires } from "../triggers/fires.ts";
@@ -33,25 +33,25 @@ const makeMarks = Effect.gen(function* () {
       const { accountId } = project;
       // An admission that is under way finishes first. The next one sees the new status.
       yield* lockAccount(sql, accountId);
-      const begun = yield* sql`
+      const rows = yield* sql`
         UPDATE projects SET former_status = status, status = 'deleted', deletes_at = ${at(deletesAt)}, updated_at = ${at(now)}
         WHERE id = ${id} AND status <> 'deleted' RETURNING id`;
-      if (begun.length === 0) return yield* readProject(sql, id);
+      if (rows.length === 0) return yield* readProject(sql, id);
       yield* changes.mark(id);
       const cancel = { accountId, reason: "project_deleted", now };
       yield* cancelWaits({ sql, events }, sql`project_id = ${id}`, cancel);
       return yield* readProject(sql, id);
-    }).pipe(sql.withTransaction, stored("projectDeletions.begin"));
+    }).pipe(sql.withTransaction, toStored("projectDeletions.begin"));
 
   const restore: Port["restore"] = (id, now) =>
     Effect.gen(function* () {
-      const restored = yield* sql`
+      const rows = yield* sql`
         UPDATE projects SET status = former_status, former_status = NULL, deletes_at = NULL, updated_at = ${at(now)}
         WHERE id = ${id} AND deletes_at > ${at(now)} RETURNING id`;
-      if (restored.length === 0) return null;
+      if (rows.length === 0) return null;
       yield* changes.mark(id);
       return yield* readProject(sql, id);
-    }).pipe(sql.withTransaction, stored("projectDeletions.restore"));
+    }).pipe(sql.withTransaction, toStored("projectDeletions.restore"));
   return { begin, restore };
 });
 
@@ -77,13 +77,13 @@ const forgetActors = (sql: SqlClient.SqlClient, kind: string, ids: readonly stri
     sql`DELETE FROM transitions WHERE actor_kind = ${kind} AND actor_id = ANY(${[...ids]}::text[])`,
   );
 
-const idsOf = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
+const rowIds = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
 
 /** Removes some sessions, with their sandboxes and conversations. An agent's session goes before the one that started it. */
 const makeRemoveSessions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* (projectId: string) {
-    const sessions = idsOf(
+    const sessions = rowIds(
       yield* sql<{ readonly id: string }>`
         SELECT id FROM project_sessions WHERE project_id = ${projectId}
         ORDER BY created_at DESC, id DESC LIMIT ${sql.literal(String(STEP.sessions))}`,
@@ -95,7 +95,7 @@ const makeRemoveSessions = Effect.gen(function* () {
     yield* sql`DELETE FROM tokens WHERE session_id = ANY(${all}::uuid[])`;
     const sandboxes = yield* sql<{ readonly id: string }>`
       DELETE FROM session_sandboxes WHERE session_id = ANY(${all}::uuid[]) RETURNING id`;
-    yield* forgetActors(sql, "sandbox", idsOf(sandboxes));
+    yield* forgetActors(sql, "sandbox", rowIds(sandboxes));
     yield* forgetActors(sql, "session", sessions);
     yield* forgetActors(sql, "conversation", sessions);
     yield* sql`UPDATE project_sessions SET parent_session_id = NULL WHERE parent_session_id = ANY(${all}::uuid[])`;
@@ -112,7 +112,7 @@ const makeRemoveRest = Effect.gen(function* () {
     const builds = yield* sql<{
       readonly id: string;
     }>`SELECT id FROM environment_builds WHERE project_id = ${id}`;
-    yield* forgetActors(sql, "environment_build", idsOf(builds));
+    yield* forgetActors(sql, "environment_build", rowIds(builds));
     yield* sql`DELETE FROM transitions WHERE actor_kind = 'trigger' AND actor_id LIKE ${`${id}/%`}`;
     yield* sql`DELETE FROM device_logins WHERE project_id = ${id}`;
     yield* sql`
@@ -128,7 +128,7 @@ const makeRemoveRest = Effect.gen(function* () {
       WHERE account_id = ${accountId} AND projects @> jsonb_build_array(jsonb_build_object('projectId', ${id}::text))`;
     yield* sql`DELETE FROM projects WHERE id = ${id}`;
     yield* sql`INSERT INTO deleted_projects (id, deleted_at) VALUES (${id}, ${at(now)}) ON CONFLICT DO NOTHING`;
-    yield* say(idsOf(tokens));
+    yield* say(rowIds(tokens));
   });
 });
 
@@ -145,7 +145,7 @@ const makeRemove = Effect.gen(function* () {
     const due = yield* sql`SELECT id FROM projects WHERE id = ${id} AND deletes_at <= ${at(now)} FOR UPDATE`;
     if (due.length === 0 || (yield* isBusy(sql, id))) return "waits" satisfies Removal;
     const fires = yield* sql<{ readonly id: string }>`SELECT id FROM fires WHERE project_id = ${id} ${some}`;
-    if ((yield* removeFires(sql, idsOf(fires))) > 0) return "more" satisfies Removal;
+    if ((yield* removeFires(sql, rowIds(fires))) > 0) return "more" satisfies Removal;
     const events = yield* sql`
       DELETE FROM events WHERE (project_id, tx, id) IN (
         SELECT project_id, tx, id FROM events WHERE project_id = ${id} ${some}
@@ -153,7 +153,7 @@ const makeRemove = Effect.gen(function* () {
     if (events.length > 0) return "more" satisfies Removal;
     const requests = yield* sql<{ readonly id: string }>`
       DELETE FROM change_requests WHERE project_id = ${id} RETURNING id`;
-    yield* forgetActors(sql, "change_request", idsOf(requests));
+    yield* forgetActors(sql, "change_request", rowIds(requests));
     if ((yield* removeSessions(id)) > 0) return "more" satisfies Removal;
     yield* removeRest(id, former.accountId, now);
     return "removed" satisfies Removal;
@@ -172,18 +172,18 @@ export const layer = Layer.effect(
         JOIN projects ON projects.id = session.project_id
         WHERE session.status = ANY(${[...LIVE_SESSION_STATUSES]}::project_session_status[])
           AND session.state_context ->> 'ending' IS NULL AND projects.status = 'deleted'
-        LIMIT ${sql.literal(String(UNWANTED_MAX))}`.pipe(stored("projectDeletions.unwantedSessions")),
+        LIMIT ${sql.literal(String(UNWANTED_MAX))}`.pipe(toStored("projectDeletions.unwantedSessions")),
       due: (now) =>
         Effect.gen(function* () {
           const rows = yield* sql<{ readonly id: string }>`
             SELECT id FROM projects WHERE deletes_at <= ${at(now)} ORDER BY deletes_at, id`;
           const due = yield* Effect.forEach(rows, ({ id }) => readProject(sql, id));
           return due.filter((project): project is Project => project !== null);
-        }).pipe(stored("projectDeletions.due")),
-      remove: (id, now) => sql.withTransaction(remove(id, now)).pipe(stored("projectDeletions.remove")),
+        }).pipe(toStored("projectDeletions.due")),
+      remove: (id, now) => sql.withTransaction(remove(id, now)).pipe(toStored("projectDeletions.remove")),
       gone: sql<{ readonly id: string }>`SELECT id FROM deleted_projects ORDER BY id`.pipe(
-        Effect.map(idsOf),
-        stored("projectDeletions.gone"),
+        Effect.map(rowIds),
+        toStored("projectDeletions.gone"),
       ),
     };
   }),

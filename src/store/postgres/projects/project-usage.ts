@@ -7,7 +7,7 @@ import { utcDay } from "../../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../../ports/projects/project-usage.ts";
 import type { Spent } from "../../ports/sessions/conversations.ts";
 import { byRow } from "../../spent.ts";
-import { json, stored } from "../connection/statement.ts";
+import { json, toStored } from "../connection/statement.ts";
 
 /** Adds to the rows of the instant's day, in the caller's transaction. */
 export const addSpent = Effect.fnUntraced(function* (
@@ -17,9 +17,9 @@ export const addSpent = Effect.fnUntraced(function* (
 ) {
   if (spent.length === 0) return;
   const day = utcDay(now);
-  const known = yield* sql<{ readonly model: string }>`
+  const rows = yield* sql<{ readonly model: string }>`
     SELECT model FROM project_usage WHERE project_id = ${projectId} AND day = ${day}::date`;
-  const names = known.map(({ model }) => model);
+  const names = rows.map(({ model }) => model);
   // In the order of the models, so that two transactions lock the rows in one order.
   yield* sql`
     INSERT INTO project_usage (project_id, day, model, input_tokens, output_tokens, cached_tokens, cost_usd)
@@ -46,14 +46,14 @@ export const layer = Layer.effect(
         SELECT to_char(day, 'YYYY-MM-DD') AS day, model, ${sql.literal(USAGE)} AS usage FROM project_usage
         WHERE project_id = ${projectId} AND day BETWEEN ${from}::date AND ${to}::date
         GROUP BY project_usage.day, model ORDER BY project_usage.day DESC, model COLLATE "C"`.pipe(
-        stored("projectUsage.days"),
+        toStored("projectUsage.days"),
       ),
     totals: (accountId) =>
       sql<{ readonly projectId: string; readonly usage: Usage }>`
         SELECT project_id AS "projectId", ${sql.literal(USAGE)} AS usage FROM project_usage
         JOIN projects ON projects.id = project_id
         WHERE projects.account_id = ${accountId} GROUP BY project_id ORDER BY project_id`.pipe(
-        stored("projectUsage.totals"),
+        toStored("projectUsage.totals"),
       ),
   })),
 );

@@ -25,8 +25,8 @@ import { cancelWaits } from "../triggers/fire-moves.ts";
 import { ProjectChanges } from "./project-changes.ts";
 import { hasRoleIn } from "../people/roles.ts";
 import { lockAccount } from "../triggers/slots.ts";
-import { shared } from "../connection/prepared.ts";
-import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
 
 type Row = Omit<Project, "manifest" | "version"> & {
   readonly version: string;
@@ -48,16 +48,16 @@ const SELECT_STATE = `
     commit_sha AS commit, text, agents, brings_model AS "bringsModel", environment,
     error AS message, error_path AS path, error_line AS line ${FROM}`;
 
-const projectOf = ({ readCommit, syncedAt, error, ...row }: Row): Project => ({
+const toProject = ({ readCommit, syncedAt, error, ...row }: Row): Project => ({
   ...row,
   version: Number(row.version),
   manifest: { commit: readCommit, syncedAt, error },
 });
 
-/** The project as it is now. Null: it does not exist. */
+/** The project as it is now. Null if it does not exist. */
 export const readProject = (sql: SqlClient.SqlClient, id: string) =>
   Effect.map(sql<Row>`${sql.literal(SELECT)} WHERE project.id = ${id}`, ([row]) =>
-    row === undefined ? null : projectOf(row),
+    row === undefined ? null : toProject(row),
   );
 
 /** A unique name that is taken, as an expected refusal. */
@@ -118,13 +118,13 @@ interface VerifyingRow extends OwnedSecret {
   readonly previousUntil: number | null;
 }
 
-const verifyingOf = (row: VerifyingRow): VerifyingSecret => {
+const toVerifyingSecret = (row: VerifyingRow): VerifyingSecret => {
   const { previousVersion: version, previousEnvelope: envelope, previousUntil: until, ...secret } = row;
   const isWhole = version !== null && envelope !== null && until !== null;
   return { ...secret, previous: isWhole ? { version, envelope, until } : null };
 };
 
-const manifestsOf = ({
+const toManifests = ({
   commit,
   text,
   agents,
@@ -180,7 +180,7 @@ const makeManifests = Effect.gen(function* () {
       if (news.length > 0) yield* changes.mark(id);
       if (failure !== null && news[0]?.hadNoError === true)
         yield* events.append([manifestStaleEvent(id, commit, now)]);
-    }).pipe(sql.withTransaction, stored("projects.recordManifest"));
+    }).pipe(sql.withTransaction, toStored("projects.recordManifest"));
 
   const states: (typeof Projects)["Service"]["states"] = (ids) =>
     Effect.gen(function* () {
@@ -191,19 +191,19 @@ const makeManifests = Effect.gen(function* () {
         SELECT project_id AS "projectId", name, version, envelope, service, previous_version AS "previousVersion",
           previous_envelope AS "previousEnvelope", previous_until AS "previousUntil"
         FROM project_secrets WHERE project_id = ANY(${[...ids]}::uuid[]) AND envelope IS NOT NULL`;
-      const secretsOf = Map.groupBy(secrets, ({ projectId }) => projectId);
+      const secretsByProject = Map.groupBy(secrets, ({ projectId }) => projectId);
       return rows.map(
         ({ tier, commit, text, agents, bringsModel, environment, message, path, line, ...row }) =>
           Object.assign(
             {
-              project: projectOf(row),
+              project: toProject(row),
               tier,
-              secrets: (secretsOf.get(row.id) ?? []).map(verifyingOf),
+              secrets: (secretsByProject.get(row.id) ?? []).map(toVerifyingSecret),
             },
-            manifestsOf({ commit, text, agents, bringsModel, environment, message, path, line }),
+            toManifests({ commit, text, agents, bringsModel, environment, message, path, line }),
           ),
       );
-    }).pipe(shared, stored("projects.states"));
+    }).pipe(onSharedConnection, toStored("projects.states"));
   return { recordManifest, states };
 });
 
@@ -214,15 +214,15 @@ const makeCursors = Effect.gen(function* () {
     const [project] = yield* sql<{ readonly version: string }>`
       SELECT version FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
     if (Number(project?.version ?? -1) !== projectVersion) return null;
-    const wanted = json([...schedules].map(([slug, schedule]) => ({ slug, schedule })));
+    const scheduleRows = json([...schedules].map(([slug, schedule]) => ({ slug, schedule })));
     yield* sql`
       DELETE FROM trigger_cursors AS cursor WHERE project_id = ${projectId} AND NOT EXISTS (
-        SELECT FROM jsonb_to_recordset(${wanted}::jsonb) AS w(slug text) WHERE w.slug = cursor.slug
+        SELECT FROM jsonb_to_recordset(${scheduleRows}::jsonb) AS w(slug text) WHERE w.slug = cursor.slug
       )`;
     yield* sql`
       INSERT INTO trigger_cursors AS cursor (project_id, slug, schedule, accounted_until)
       SELECT ${projectId}, w.slug, w.schedule, ${at(now)}
-      FROM jsonb_to_recordset(${wanted}::jsonb) AS w(slug text, schedule text)
+      FROM jsonb_to_recordset(${scheduleRows}::jsonb) AS w(slug text, schedule text)
       ON CONFLICT (project_id, slug) DO UPDATE
       SET schedule = excluded.schedule, accounted_until = excluded.accounted_until
       WHERE cursor.schedule <> excluded.schedule`;
@@ -247,7 +247,7 @@ const makeCredentials = Effect.gen(function* () {
     sql<{ readonly envelope: Uint8Array }>`
       SELECT envelope FROM project_credentials WHERE project_id = ${id}`.pipe(
       Effect.map(([row]) => row?.envelope ?? null),
-      stored("projects.credential"),
+      toStored("projects.credential"),
     );
   return { keepCredential, credential };
 });
@@ -259,21 +259,21 @@ const makeLooks = Effect.gen(function* () {
       SELECT id FROM unnest(${ids}::uuid[]) AS listed (id)
       WHERE NOT EXISTS (SELECT FROM projects AS project WHERE project.id = listed.id)`.pipe(
       Effect.map((rows) => rows.map(({ id }) => id)),
-      stored("projects.unheld"),
+      toStored("projects.unheld"),
     );
   const lastFired: (typeof Projects)["Service"]["lastFired"] = (id) =>
     sql<{ readonly slug: string; readonly lastFiredAt: number }>`
       SELECT slug, last_fired_at AS "lastFiredAt" FROM project_trigger_runtime
       WHERE project_id = ${id}`.pipe(
       Effect.map((rows) => new Map(rows.map(({ slug, lastFiredAt }) => [slug, lastFiredAt]))),
-      stored("projects.lastFired"),
+      toStored("projects.lastFired"),
     );
   const cursors: (typeof Projects)["Service"]["cursors"] = (of) =>
     sql<TriggerCursor & TriggerKey>`
       SELECT project_id AS "projectId", slug, schedule, accounted_until AS "accountedUntil"
       FROM unnest(${of.map(({ projectId }) => projectId)}::uuid[], ${of.map(({ slug }) => slug)}::text[])
         AS wanted (project_id, slug)
-      JOIN trigger_cursors USING (project_id, slug)`.pipe(stored("projects.cursors"));
+      JOIN trigger_cursors USING (project_id, slug)`.pipe(toStored("projects.cursors"));
   return { unheld, lastFired, cursors };
 });
 
@@ -315,19 +315,19 @@ export const layer = Layer.effect(
           ),
           Effect.andThen(changes.mark(project.id)),
           Effect.andThen(one(project.id)),
-          Effect.flatMap((created) =>
-            created === null
-              ? Effect.die(new Error("an inserted project is missing"))
-              : Effect.succeed(created),
+          Effect.flatMap((row) =>
+            row === null ? Effect.die(new Error("an inserted project is missing")) : Effect.succeed(row),
           ),
           sql.withTransaction,
           Effect.mapError(orTaken(project.name)),
-          stored("projects.create"),
+          toStored("projects.create"),
         ),
-      get: (id) => one(id).pipe(shared, stored("projects.get")),
+      get: (id) => one(id).pipe(onSharedConnection, toStored("projects.get")),
       credential,
       replaceCredential: (id, envelope, now) =>
-        sql.withTransaction(replaceCredential(id, envelope, now)).pipe(stored("projects.replaceCredential")),
+        sql
+          .withTransaction(replaceCredential(id, envelope, now))
+          .pipe(toStored("projects.replaceCredential")),
       list: Effect.fnUntraced(function* ({ accountId, userId }, { cursor, limit, onlyId }) {
         const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
@@ -336,16 +336,16 @@ export const layer = Layer.effect(
             ${userId === null ? sql.literal("") : sql`AND ${hasRoleIn(sql, userId)}`}
             ${after(sql, { at: "created_at", id: "project.id" }, position)}
           ORDER BY created_at DESC, project.id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(projectOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
-      }, stored("projects.list")),
+        return cutPage(rows.map(toProject), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+      }, toStored("projects.list")),
       update: (id, change, now) =>
         sql
           .withTransaction(Effect.andThen(update(id, change, now), one(id)))
-          .pipe(Effect.mapError(orTaken(change.name ?? "")), stored("projects.update")),
+          .pipe(Effect.mapError(orTaken(change.name ?? "")), toStored("projects.update")),
       changed,
-      changedSince: (since) => changedSince(since).pipe(stored("projects.changedSince")),
+      changedSince: (since) => changedSince(since).pipe(toStored("projects.changedSince")),
       keepCursors: (request) =>
-        sql.withTransaction(keepCursors(request)).pipe(stored("projects.keepCursors")),
+        sql.withTransaction(keepCursors(request)).pipe(toStored("projects.keepCursors")),
     };
   }),
 );

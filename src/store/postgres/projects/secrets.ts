@@ -10,8 +10,8 @@ import {
   type StoredSecret,
 } from "../../ports/projects/secrets.ts";
 import { ProjectChanges } from "./project-changes.ts";
-import { shared } from "../connection/prepared.ts";
-import { at, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 export const KEY_CHECK = "master_key_check";
 export const FORMER_KEYS = "former_master_keys";
@@ -57,28 +57,28 @@ const makePut = Effect.gen(function* () {
   const remove = Effect.fnUntraced(function* (projectId: string, name: string, now: number) {
     // The same lock order as `put`: the reverse order could deadlock.
     yield* sql`SELECT id FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
-    const removed = yield* sql`
+    const rows = yield* sql`
       UPDATE project_secrets SET envelope = NULL, updated_at = ${at(now)},
         previous_envelope = NULL, previous_version = NULL, previous_until = NULL
       WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL RETURNING name`;
-    if (removed.length > 0) yield* bumpRevision(projectId);
-    return removed.length > 0;
+    if (rows.length > 0) yield* bumpRevision(projectId);
+    return rows.length > 0;
   });
 
   /** Locks the project's row first, as above. Its version rises, so that no cache keeps the value. */
   const prunePrevious = Effect.fnUntraced(function* (now: number) {
-    const ended = yield* sql<{ readonly projectId: string }>`
+    const projects = yield* sql<{ readonly projectId: string }>`
       SELECT DISTINCT project_id AS "projectId" FROM project_secrets
       WHERE previous_until <= ${at(now)} ORDER BY project_id LIMIT ${PRUNE_STEP}`;
-    let removed = 0;
-    for (const { projectId } of ended) {
+    let count = 0;
+    for (const { projectId } of projects) {
       yield* changes.mark(projectId);
       const rows = yield* sql`
         UPDATE project_secrets SET previous_envelope = NULL, previous_version = NULL, previous_until = NULL
         WHERE project_id = ${projectId} AND previous_until <= ${at(now)} RETURNING name`;
-      removed += rows.length;
+      count += rows.length;
     }
-    return removed;
+    return count;
   });
   return { put, remove, prunePrevious };
 });
@@ -99,7 +99,7 @@ const makeCurrent =
         ),
         revision: rows[0]?.revision ?? 0,
       })),
-      stored("secrets.current"),
+      toStored("secrets.current"),
     );
 
 type Nullable<A> = { readonly [K in keyof A]: A[K] | null };
@@ -121,12 +121,12 @@ export const layer = Layer.effect(
               service, previous_until AS "previousUntil"
             FROM project_secrets WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`;
           return { secrets, revision: project?.revision ?? 0 };
-        }).pipe(stored("secrets.list")),
+        }).pipe(toStored("secrets.list")),
       sealed: (projectId) =>
         sql<OwnedSecret>`
           SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND envelope IS NOT NULL ORDER BY name COLLATE "C"`.pipe(
-          stored("secrets.sealed"),
+          toStored("secrets.sealed"),
         ),
       current: makeCurrent(sql),
       get: (projectId, name) =>
@@ -134,36 +134,36 @@ export const layer = Layer.effect(
           SELECT ${sealedColumns} FROM project_secrets
           WHERE project_id = ${projectId} AND name = ${name} AND envelope IS NOT NULL`.pipe(
           Effect.map(([row]) => row ?? null),
-          shared,
-          stored("secrets.get"),
+          onSharedConnection,
+          toStored("secrets.get"),
         ),
       nextVersion: (projectId, name) =>
         sql<{ readonly version: number }>`
           SELECT version FROM project_secrets WHERE project_id = ${projectId} AND name = ${name}`.pipe(
           Effect.map(([row]) => (row?.version ?? 0) + 1),
-          stored("secrets.nextVersion"),
+          toStored("secrets.nextVersion"),
         ),
-      put: (secret, by) => sql.withTransaction(put(secret, by)).pipe(stored("secrets.put")),
+      put: (secret, by) => sql.withTransaction(put(secret, by)).pipe(toStored("secrets.put")),
       remove: (projectId, name, now) =>
-        sql.withTransaction(remove(projectId, name, now)).pipe(stored("secrets.remove")),
+        sql.withTransaction(remove(projectId, name, now)).pipe(toStored("secrets.remove")),
       // FOR SHARE: waits for a rotation that is under way.
       masterKey: sql<{ readonly key: string; readonly value: string }>`
         SELECT key, value FROM settings WHERE key IN (${KEY_CHECK}, ${FORMER_KEYS}) FOR SHARE`.pipe(
         Effect.map((rows) => {
-          const valueOf = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
-          const check = valueOf(KEY_CHECK);
-          return check === null ? null : { check, former: valueOf(FORMER_KEYS) };
+          const readValue = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
+          const check = readValue(KEY_CHECK);
+          return check === null ? null : { check, former: readValue(FORMER_KEYS) };
         }),
-        stored("secrets.masterKey"),
+        toStored("secrets.masterKey"),
       ),
-      prunePrevious: (now) => sql.withTransaction(prunePrevious(now)).pipe(stored("secrets.prunePrevious")),
+      prunePrevious: (now) => sql.withTransaction(prunePrevious(now)).pipe(toStored("secrets.prunePrevious")),
       keyCheck: (value) =>
         Effect.gen(function* () {
           yield* sql`INSERT INTO settings (key, value) VALUES (${KEY_CHECK}, ${value}) ON CONFLICT DO NOTHING`;
           const [row] = yield* sql<{ readonly value: string }>`
             SELECT value FROM settings WHERE key = ${KEY_CHECK}`;
           return row?.value ?? value;
-        }).pipe(stored("secrets.keyCheck")),
+        }).pipe(toStored("secrets.keyCheck")),
     };
   }),
 );

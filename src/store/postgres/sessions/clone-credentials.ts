@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { CloneCredentials, type CloneCredential } from "../../ports/sessions/clone-credentials.ts";
-import { shared } from "../connection/prepared.ts";
-import { at, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 export const layer = Layer.effect(
   CloneCredentials,
@@ -22,7 +22,7 @@ export const layer = Layer.effect(
           VALUES (${credential.hash}, ${credential.projectId}, ${credential.sessionId}, ${credential.sandboxId},
             ${at(credential.now)}, ${at(credential.expiresAt)})`.pipe(
           Effect.asVoid,
-          stored("cloneCredentials.mint"),
+          toStored("cloneCredentials.mint"),
         ),
       find: (hash, now) =>
         sql<CloneCredential>`
@@ -34,8 +34,8 @@ export const layer = Layer.effect(
           WHERE hash = ${hash} AND expires_at > ${at(now)} AND sandbox.status IN ('provisioning', 'active')
             AND session.status IN ('provisioning', 'running')`.pipe(
           Effect.map(([row]) => row ?? null),
-          shared,
-          stored("cloneCredentials.find"),
+          onSharedConnection,
+          toStored("cloneCredentials.find"),
         ),
     };
   }),

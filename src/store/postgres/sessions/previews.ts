@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Previews, PREVIEWS_PER_SESSION, type Preview } from "../../ports/sessions/previews.ts";
-import { shared } from "../connection/prepared.ts";
-import { at, stored } from "../connection/statement.ts";
+import { onSharedConnection } from "../connection/prepared.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 export const layer = Layer.effect(
   Previews,
@@ -27,7 +27,7 @@ export const layer = Layer.effect(
           )
           INSERT INTO previews (hash, token_id, session_id, sandbox_id, port, created_at, expires_at)
           VALUES (${link.hash}, ${link.tokenId}, ${link.sessionId}, ${link.sandboxId}, ${link.port},
-            ${at(link.now)}, ${at(link.expiresAt)})`.pipe(Effect.asVoid, stored("previews.issue")),
+            ${at(link.now)}, ${at(link.expiresAt)})`.pipe(Effect.asVoid, toStored("previews.issue")),
       // A second opening waits for the first one's row, and then finds another hash in it.
       open: ({ linkHash, cookieHash, sessionId, port, expiresAt, now }) =>
         sql`
@@ -36,7 +36,7 @@ export const layer = Layer.effect(
             AND session_id = ${sessionId} AND port = ${port}
           RETURNING hash`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("previews.open"),
+          toStored("previews.open"),
         ),
       find: (cookieHash, now) =>
         sql<Preview>`
@@ -49,8 +49,8 @@ export const layer = Layer.effect(
           WHERE preview.hash = ${cookieHash} AND preview.opened_at IS NOT NULL
             AND preview.expires_at > ${at(now)}`.pipe(
           Effect.map(([row]) => row ?? null),
-          shared,
-          stored("previews.find"),
+          onSharedConnection,
+          toStored("previews.find"),
         ),
     };
   }),

@@ -20,7 +20,7 @@ import { Endings } from "../connection/endings.ts";
 import { EventLog } from "../events/event-log.ts";
 import { outboxParts } from "../outbox.ts";
 import { keeping } from "../events/transition-rows.ts";
-import { at, json, stored } from "../connection/statement.ts";
+import { at, json, toStored } from "../connection/statement.ts";
 
 const COLUMNS = `
   id, session_id AS "sessionId", provider, node_id AS "nodeId", image,
@@ -58,10 +58,10 @@ const makeMemory = Effect.gen(function* () {
       const { id, before, after, now } = change;
       const columns = sandboxColumns(change);
       const isMoved = before.state !== after.state;
-      const moved = { ...columns, sandboxId: id, previous: before.state };
+      const stateChange = { ...columns, sandboxId: id, previous: before.state };
       return Effect.succeed({
         columns: assignments(columns),
-        event: isMoved ? sandboxStatusEvent({ at: now }, moved) : null,
+        event: isMoved ? sandboxStatusEvent({ at: now }, stateChange) : null,
         finish: ({ sessionId, projectId }) =>
           Effect.gen(function* () {
             if (isMoved && columns.endedAt !== undefined) yield* endings.say([sessionId]);
@@ -91,7 +91,7 @@ const makeOpen = Effect.gen(function* () {
   return Effect.fnUntraced(function* (request: OpenRequest) {
     const { id, sessionId, snapshot, now } = request;
     const actor = { kind: "sandbox", id } as const;
-    const kept = { ...actor, version: 1, given: "opened" } as const;
+    const history = { ...actor, version: 1, given: "opened" } as const;
     const outbox = outboxParts(sql, actor, { ...request, completes: null, given: "opened" });
     const state = { sandboxId: id, status: snapshot.state, previous: null };
     const [placed] = yield* sql<{ readonly projectId: string }>`
@@ -110,7 +110,7 @@ const makeOpen = Effect.gen(function* () {
         WHERE id = ${sessionId}::uuid AND status = 'provisioning' AND state_context ->> 'sandboxId' = ${id}::text
         FOR SHARE OF project_sessions
         ON CONFLICT (id) DO NOTHING RETURNING session_id
-      )${keeping(sql, firstTransition(request, { now }), kept)}${outbox.parts}, placed AS (
+      )${keeping(sql, firstTransition(request, { now }), history)}${outbox.parts}, placed AS (
         SELECT session.id AS session_id, session.project_id
         FROM opened JOIN project_sessions AS session ON session.id = opened.session_id
       ), keys AS (${tokenRows(request)}
@@ -177,36 +177,36 @@ export const layer = Layer.effect(
               ? new StoreError({ operation: "sandboxes.open", cause: error })
               : error,
           ),
-          stored("sandboxes.open"),
+          toStored("sandboxes.open"),
         ),
       get: (id) =>
         sql<Sandbox>`SELECT ${columns} FROM session_sandboxes WHERE id = ${id}`.pipe(
           Effect.map(first),
-          stored("sandboxes.get"),
+          toStored("sandboxes.get"),
         ),
-      newestOf: (sessionId) =>
+      newest: (sessionId) =>
         sql<Sandbox>`
           SELECT ${columns} FROM session_sandboxes WHERE session_id = ${sessionId}
-          ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), stored("sandboxes.newestOf")),
-      beginBoot: (id, boot) => beginBoot(id, boot).pipe(stored("sandboxes.beginBoot")),
+          ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(Effect.map(first), toStored("sandboxes.newestOf")),
+      beginBoot: (id, boot) => beginBoot(id, boot).pipe(toStored("sandboxes.beginBoot")),
       forgetWarmth: (id) =>
         sql`UPDATE session_sandboxes SET warm_recipe = NULL WHERE id = ${id}`.pipe(
           Effect.asVoid,
-          stored("sandboxes.forgetWarmth"),
+          toStored("sandboxes.forgetWarmth"),
         ),
       noteImage: (id, image) =>
         sql`UPDATE session_sandboxes SET image = ${image} WHERE id = ${id}`.pipe(
           Effect.asVoid,
-          stored("sandboxes.noteImage"),
+          toStored("sandboxes.noteImage"),
         ),
       noteEnvironment: (id, environment) =>
-        noteEnvironment(id, environment).pipe(stored("sandboxes.noteEnvironment")),
+        noteEnvironment(id, environment).pipe(toStored("sandboxes.noteEnvironment")),
       noteSecrets: (id, former, { revision, versions }) =>
         sql`
           UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}
           WHERE id = ${id} AND secrets_revision IS NOT DISTINCT FROM ${former}::integer RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("sandboxes.noteSecrets"),
+          toStored("sandboxes.noteSecrets"),
         ),
       outdated: (nodeId) =>
         sql<OutdatedSandbox>`
@@ -218,7 +218,7 @@ export const layer = Layer.effect(
           JOIN project_sessions AS session ON session.id = sandbox.session_id
           JOIN projects AS project ON project.id = session.project_id
           WHERE sandbox.status = 'active' AND sandbox.node_id = ${nodeId}
-            AND sandbox.secrets_revision <> project.secrets_revision`.pipe(stored("sandboxes.outdated")),
+            AND sandbox.secrets_revision <> project.secrets_revision`.pipe(toStored("sandboxes.outdated")),
       unheld: (ids) =>
         sql<{ readonly id: string }>`
           SELECT id FROM unnest(${ids}::uuid[]) AS listed (id)
@@ -228,7 +228,7 @@ export const layer = Layer.effect(
           ) AND NOT EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = listed.id)
             AND NOT EXISTS (SELECT FROM warm_sandboxes AS warm WHERE warm.id = listed.id)`.pipe(
           Effect.map((rows) => rows.map(({ id }) => id)),
-          stored("sandboxes.unheld"),
+          toStored("sandboxes.unheld"),
         ),
     };
   }),

@@ -8,7 +8,7 @@ import {
   SessionLogs,
   type LoggedBoot,
 } from "../../ports/sessions/session-logs.ts";
-import { at, stored } from "../connection/statement.ts";
+import { at, toStored } from "../connection/statement.ts";
 
 type KeepRequest = Parameters<(typeof SessionLogs)["Service"]["keep"]>[0];
 
@@ -27,11 +27,11 @@ const makeKeep = Effect.gen(function* () {
     ) AS log WHERE upto > ${LOG_KEPT_BYTES}`;
 
   const cut = Effect.fnUntraced(function* (sandboxId: string, room: number) {
-    const rows = room === 0 ? [] : yield* textOf(sql, sandboxId);
-    const kept = newestPart(rows[0]?.text ?? Buffer.alloc(0), room);
-    yield* kept.length === 0
+    const rows = room === 0 ? [] : yield* selectText(sql, sandboxId);
+    const newestText = newestPart(rows[0]?.text ?? Buffer.alloc(0), room);
+    yield* newestText.length === 0
       ? sql`DELETE FROM session_logs WHERE sandbox_id = ${sandboxId}`
-      : sql`UPDATE session_logs SET text = ${kept} WHERE sandbox_id = ${sandboxId}`;
+      : sql`UPDATE session_logs SET text = ${newestText} WHERE sandbox_id = ${sandboxId}`;
   });
 
   return Effect.fnUntraced(function* ({ sandboxId, text, now }: KeepRequest) {
@@ -41,16 +41,16 @@ const makeKeep = Effect.gen(function* () {
       WHERE id = (SELECT session_id FROM session_sandboxes WHERE id = ${sandboxId}) AND deleted_at IS NULL
       FOR NO KEY UPDATE`;
     if (session === undefined || text === "") return;
-    const inserted = yield* sql`
+    const rows = yield* sql`
       INSERT INTO session_logs (sandbox_id, session_id, text, kept_at)
       VALUES (${sandboxId}, ${session.id}, ${newestPart(Buffer.from(text), LOG_KEPT_BYTES)}, ${at(now)})
       ON CONFLICT (sandbox_id) DO NOTHING RETURNING sandbox_id`;
-    if (inserted.length === 0) return;
+    if (rows.length === 0) return;
     for (const { sandboxId: other, room } of yield* surplus(session.id)) yield* cut(other, room);
   });
 });
 
-const textOf = (sql: SqlClient.SqlClient, sandboxId: string) =>
+const selectText = (sql: SqlClient.SqlClient, sandboxId: string) =>
   sql<{ readonly text: Buffer }>`SELECT text FROM session_logs WHERE sandbox_id = ${sandboxId}`;
 
 export const layer = Layer.effect(
@@ -59,7 +59,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const keep = yield* makeKeep;
     return {
-      keep: (request) => sql.withTransaction(keep(request)).pipe(stored("sessionLogs.keep")),
+      keep: (request) => sql.withTransaction(keep(request)).pipe(toStored("sessionLogs.keep")),
       boots: (sessionId) =>
         sql<LoggedBoot>`
           SELECT sandbox.id AS "sandboxId", log.sandbox_id IS NOT NULL AS "isKept"
@@ -68,11 +68,11 @@ export const layer = Layer.effect(
             log.sandbox_id IS NOT NULL OR sandbox.status IN ('provisioning', 'active')
             OR EXISTS (SELECT FROM outbox WHERE actor_kind = 'sandbox' AND actor_id = sandbox.id)
           )
-          ORDER BY sandbox.created_at, sandbox.id`.pipe(stored("sessionLogs.boots")),
+          ORDER BY sandbox.created_at, sandbox.id`.pipe(toStored("sessionLogs.boots")),
       read: (sandboxId) =>
-        textOf(sql, sandboxId).pipe(
+        selectText(sql, sandboxId).pipe(
           Effect.map(([row]) => row?.text.toString("utf8") ?? ""),
-          stored("sessionLogs.read"),
+          toStored("sessionLogs.read"),
         ),
     };
   }),

@@ -21,12 +21,15 @@ export const SESSION_COLUMNS = `
   bootstrap_accepted_at AS "bootstrapAcceptedAt", created_at AS "createdAt", updated_at AS "updatedAt",
   running_at AS "runningAt", stopped_at AS "stoppedAt", archived_at AS "archivedAt", deleted_at AS "deletedAt"`;
 
-const failureOf = ({ failure, failedAt }: Pick<SessionRow, "failure" | "failedAt">): Session["failure"] =>
+const sessionFailure = ({
+  failure,
+  failedAt,
+}: Pick<SessionRow, "failure" | "failedAt">): Session["failure"] =>
   failure === null || failedAt === null ? null : { ...failure, at: failedAt };
 
 export const readSession = ({ failure, failedAt, ...row }: SessionRow): Session => ({
   ...row,
-  failure: failureOf({ failure, failedAt }),
+  failure: sessionFailure({ failure, failedAt }),
 });
 
 export const firstSession = ([row]: readonly SessionRow[]): Session | null =>
@@ -156,7 +159,7 @@ export const withConversations = (sessions: string): string => `LEFT JOIN (
     FROM conversations
   ) AS conversation ON conversation.session_id = ${sessions}.id`;
 
-const stateOf = (row: StateRow): ConversationRowState | null => {
+const conversationRowState = (row: StateRow): ConversationRowState | null => {
   const { turnState, turnSince, turnWaitingFor, usage, held, turnRequest, lastSentence } = row;
   if (turnState === null || turnSince === null || usage === null || held === null) return null;
   const turn = { state: turnState, since: turnSince, waitingFor: turnWaitingFor };
@@ -170,7 +173,15 @@ export const readShownSession = (row: ShownRow): ShownSession => {
   return {
     ...session,
     ...waitingCalls,
-    failure: failureOf({ failure, failedAt }),
-    conversation: stateOf({ turnState, turnSince, turnWaitingFor, usage, held, turnRequest, lastSentence }),
+    failure: sessionFailure({ failure, failedAt }),
+    conversation: conversationRowState({
+      turnState,
+      turnSince,
+      turnWaitingFor,
+      usage,
+      held,
+      turnRequest,
+      lastSentence,
+    }),
   };
 };

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSafe } from "../../../domain/save/saved.ts";
 import { sessionSavedEvent } from "../../event-rows.ts";
 import type { Sessions } from "../../ports/sessions/sessions.ts";
-import { json, stored } from "../connection/statement.ts";
+import { json, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 
 type Notes = Pick<Sessions["Service"], "noteSaved" | "noteRestored" | "forgetEarlier" | "nodesWithSaves">;
@@ -22,7 +22,7 @@ const noteSavedIn = (sql: SqlClient.SqlClient, events: (typeof EventLog)["Servic
       const place = { projectId: noted.projectId, sessionId: id, at: yield* Clock.currentTimeMillis };
       yield* events.append([sessionSavedEvent(place, saved)]);
     },
-    (write) => sql.withTransaction(write).pipe(stored("sessionSaves.noteSaved")),
+    (write) => sql.withTransaction(write).pipe(toStored("sessionSaves.noteSaved")),
   );
 
 const noteRestoredIn =
@@ -31,7 +31,7 @@ const noteRestoredIn =
     sql`UPDATE project_sessions SET restored = ${json(restored)}
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
       Effect.asVoid,
-      stored("sessionSaves.noteRestored"),
+      toStored("sessionSaves.noteRestored"),
     );
 
 const forgetEarlierIn =
@@ -39,7 +39,7 @@ const forgetEarlierIn =
   (id, saveId) =>
     sql`UPDATE project_sessions SET saved = jsonb_set(saved, '{earlier}', jsonb_path_query_array(
         saved -> 'earlier', '$[*] ? (@.id != $id)', ${json({ id: saveId })}::jsonb))
-      WHERE id = ${id} AND saved ? 'earlier'`.pipe(Effect.asVoid, stored("sessionSaves.forgetEarlier"));
+      WHERE id = ${id} AND saved ? 'earlier'`.pipe(Effect.asVoid, toStored("sessionSaves.forgetEarlier"));
 
 const nodesWithSavesIn =
   (sql: SqlClient.SqlClient): Notes["nodesWithSaves"] =>
@@ -49,7 +49,7 @@ const nodesWithSavesIn =
           SELECT save ->> 'node' FROM jsonb_array_elements(COALESCE(saved -> 'earlier', '[]')) save) AS named (node)
       WHERE project_id = ${projectId} AND deleted_at IS NULL AND node IS NOT NULL ORDER BY node`.pipe(
       Effect.map((rows) => rows.map(({ node }) => node)),
-      stored("sessionSaves.nodesWithSaves"),
+      toStored("sessionSaves.nodesWithSaves"),
     );
 
 export const makeNoteSaves = Effect.gen(function* () {

@@ -57,9 +57,9 @@ import {
 import { releaseSlot, reserveSlot } from "../triggers/slots.ts";
 import { makeNoteSaves } from "./session-saves.ts";
 import { makeNoteTurn } from "./turn-endings.ts";
-import { plannedAnew, shared } from "../connection/prepared.ts";
-import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
-import { projectsOf } from "../people/roles.ts";
+import { plannedAnew, onSharedConnection } from "../connection/prepared.ts";
+import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { readableProjects } from "../people/roles.ts";
 
 /** The columns that a step sets, as the update names them. */
 const assignments = (columns: SessionColumns, now: number) => ({
@@ -98,7 +98,7 @@ const changesMore = (change: SessionChange): boolean =>
   sessionColumns(change).deletedAt !== undefined || slotMove(change) !== "keep" || isFailureNew(change);
 
 /** The event that the step's statement writes. */
-const eventOf = (change: SessionChange, columns: SessionColumns) => {
+const toEvent = (change: SessionChange, columns: SessionColumns) => {
   const {
     before,
     after: { state },
@@ -118,8 +118,8 @@ const makeMemory = Effect.gen(function* () {
     const { id, before, after: snapshot, now } = change;
     const columns = sessionColumns(change);
     const slot = slotMove(change);
-    const event = eventOf(change, columns);
-    const lost = before.state === snapshot.state ? null : unsavedNews(change);
+    const event = toEvent(change, columns);
+    const unsavedWork = before.state === snapshot.state ? null : unsavedNews(change);
     const finish = Effect.fnUntraced(function* ({ accountId, projectId, isFired }: SavedRow) {
       if (columns.deletedAt !== undefined) {
         yield* sql`DELETE FROM session_logs WHERE session_id = ${id}`;
@@ -128,7 +128,7 @@ const makeMemory = Effect.gen(function* () {
       }
       if (columns.deletedAt !== undefined || !isLive(snapshot.state)) yield* endings.say([id]);
       const place = { projectId, sessionId: id, at: now };
-      if (lost !== null) yield* events.append([workUnsavedEvent(place, lost)]);
+      if (unsavedWork !== null) yield* events.append([workUnsavedEvent(place, unsavedWork)]);
       if (columns.deletedAt !== undefined) yield* events.append([sessionDeletedEvent(place)]);
       const row = dismissedRow(change, { id, accountId, projectId });
       if (row !== null) yield* insertAudit(sql, row);
@@ -162,7 +162,7 @@ const makeMemory = Effect.gen(function* () {
 });
 
 /** The conditions of a filter on the rows that a list looks at. */
-const conditionsOf = (
+const filterConditions = (
   sql: SqlClient.SqlClient,
   filter: SessionFilter,
   approver: Fragment,
@@ -195,10 +195,11 @@ const positionIn = ({ createdAt, id }: Pick<Session, "createdAt" | "id">) => ({ 
 
 /** The newest message or answer of each session in which all words of a search are: see hasWords of the domain. */
 const foundIn = (sql: SqlClient.SqlClient, words: readonly string[]): Fragment => {
-  const wanted = words.length === 0 ? sql`false` : sql`words @@ to_tsquery('simple', ${wordsQuery(words)})`;
+  const wordMatch =
+    words.length === 0 ? sql`false` : sql`words @@ to_tsquery('simple', ${wordsQuery(words)})`;
   return sql`found AS MATERIALIZED (
     SELECT DISTINCT ON (session_id) session_id, id AS item_id FROM conversation_items
-    WHERE words IS NOT NULL AND ${wanted}
+    WHERE words IS NOT NULL AND ${wordMatch}
     ORDER BY session_id, place DESC
   )`;
 };
@@ -232,7 +233,7 @@ const listIn = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
     const { cursor, limit, reader, lookedAt = SESSIONS_LOOKED_AT } = request;
     const position = yield* readCursor(cursor);
-    const wanted = conditionsOf(sql, request, request.mayApprove === true ? approver : sql`false`);
+    const conditions = filterConditions(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.
     const reach = filterReach(request);
     const live = sql`status IN ('provisioning', 'running')`;
@@ -243,53 +244,53 @@ const listIn = (sql: SqlClient.SqlClient) =>
       UNION SELECT session_id FROM executor_calls WHERE outcome = 'pending'
       UNION SELECT actor_id FROM outbox WHERE actor_kind = 'session' AND command ->> 'type' = 'restartAfterStop'
     )`;
-    const looked = sql`
+    const candidates = sql`
       SELECT * FROM project_sessions
       WHERE ${scope} AND deleted_at IS NULL
         ${reach === "all" ? sql.literal("") : sql`AND ${reach === "open" ? open : live}`}
         ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
-    const planned = wanted.length === 0 ? shared : plannedAnew;
+    const withPlan = conditions.length === 0 ? onSharedConnection : plannedAnew;
     // Without a filter, the page is all that is looked at, and the plan knows how small it is. The page is cut before the
     // conversations are joined: else the planner may join all sessions that are looked at.
-    const most = wanted.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
+    const most = conditions.length === 0 ? Math.min(limit + 1, lookedAt) : lookedAt;
     const words = request.search === undefined ? null : searchWords(request.search);
     const rows = yield* sql<ShownRow & { readonly found: FoundItem | null }>`
       ${words === null ? sql.literal("") : sql`WITH ${foundIn(sql, words)}`}
       SELECT ${sql.literal(shownColumns("page"))}, ${seenBy(sql, reader)} AS "seenAt",
         ${sql.literal(words === null ? "NULL AS found" : HIT)} FROM (
-        SELECT * FROM (${looked} LIMIT ${sql.literal(String(most))}) AS looked
-        ${wanted.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(wanted)}`}
+        SELECT * FROM (${candidates} LIMIT ${sql.literal(String(most))}) AS looked
+        ${conditions.length === 0 ? sql.literal("") : sql`WHERE ${sql.and(conditions)}`}
         ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}
       ) AS page ${sql.literal(withConversations("page"))}
-      ORDER BY created_at DESC, id DESC`.pipe(planned);
-    const shown = rows.map((row) => withHit(row, words ?? []));
-    if (rows.length > limit || wanted.length === 0) return cutPage(shown, limit, positionIn);
+      ORDER BY created_at DESC, id DESC`.pipe(withPlan);
+    const sessions = rows.map((row) => withHit(row, words ?? []));
+    if (rows.length > limit || conditions.length === 0) return cutPage(sessions, limit, positionIn);
     const [last] = yield* sql<Pick<Session, "createdAt" | "id">>`
-      SELECT created_at AS "createdAt", id FROM (${looked} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
-      planned,
+      SELECT created_at AS "createdAt", id FROM (${candidates} OFFSET ${lookedAt - 1} LIMIT 1) AS looked`.pipe(
+      withPlan,
     );
     return {
-      items: shown,
+      items: sessions,
       nextCursor: last === undefined ? null : writeCursor(positionIn(last)),
     };
   });
 
-/** `list` and `listOf` of the port. */
-const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
+/** `list` and `listForReader` of the port. */
+const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listForReader"> => {
   const list = listIn(sql);
   return {
     list: (projectId, request) =>
       list({ scope: sql`project_id = ${projectId}`, approver: sql`true` }, request).pipe(
-        stored("sessions.list"),
+        toStored("sessions.list"),
       ),
-    listOf: ({ accountId, userId }, request) => {
+    listForReader: ({ accountId, userId }, request) => {
       const reader = { accountId, userId };
-      const isSeen = userId === null ? sql`true` : sql`project_id IN (${projectsOf(sql, reader)})`;
+      const isSeen = userId === null ? sql`true` : sql`project_id IN (${readableProjects(sql, reader)})`;
       const approver =
-        userId === null ? sql`true` : sql`looked.project_id IN (${projectsOf(sql, reader, "member")})`;
+        userId === null ? sql`true` : sql`looked.project_id IN (${readableProjects(sql, reader, "member")})`;
       return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
-        stored("sessions.listOf"),
+        toStored("sessions.listOf"),
       );
     },
   };
@@ -309,7 +310,7 @@ const ofSweeper = (sql: SqlClient.SqlClient): Pick<Sessions["Service"], "running
         ) >= (SELECT session_cap / 2 FROM accounts WHERE id = session.account_id) AS "isSurplus"
       FROM project_sessions AS session
       JOIN session_sandboxes AS sandbox ON sandbox.session_id = session.id AND sandbox.status = 'active'
-      WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(stored("sessions.runningOn")),
+      WHERE session.status = 'running' AND sandbox.node_id = ${nodeId}`.pipe(toStored("sessions.runningOn")),
   roomWanted: sql<{ readonly id: string; readonly count: number }>`
     SELECT * FROM (
       SELECT account.id, (waiting.count - greatest(account.session_cap - account.active_sessions, 0) - (
@@ -321,7 +322,7 @@ const ofSweeper = (sql: SqlClient.SqlClient): Pick<Sessions["Service"], "running
       JOIN accounts AS account ON account.id = waiting.account_id
     ) AS wanted WHERE count > 0`.pipe(
     Effect.map((rows) => new Map(rows.map(({ id, count }) => [id, count]))),
-    stored("sessions.roomWanted"),
+    toStored("sessions.roomWanted"),
   ),
 });
 
@@ -371,14 +372,17 @@ const makeShownWrites = Effect.gen(function* () {
       metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata),
       archived_at = CASE WHEN ${archivedAt === undefined} THEN archived_at
         ELSE ${archivedAt === undefined || archivedAt === null ? null : at(archivedAt)}::timestamptz END`;
-    return update(id, change, { now }).pipe(stored("sessions.rename"));
+    return update(id, change, { now }).pipe(toStored("sessions.rename"));
   };
   const noteChanges: Service["noteChanges"] = (id, changes, now) =>
-    update(id, sql`changes = ${json(changes)}`, { now }).pipe(Effect.asVoid, stored("sessions.noteChanges"));
+    update(id, sql`changes = ${json(changes)}`, { now }).pipe(
+      Effect.asVoid,
+      toStored("sessions.noteChanges"),
+    );
   const entitle: Service["entitle"] = (id, title, now) =>
     update(id, sql`name = ${title}`, { now, condition: sql`name IS NULL` }).pipe(
       Effect.asVoid,
-      stored("sessions.entitle"),
+      toStored("sessions.entitle"),
     );
   return { rename, noteChanges, entitle };
 });
@@ -390,7 +394,7 @@ const seeIn = (sql: SqlClient.SqlClient): Pick<Service, "see"> => ({
       ON CONFLICT ON CONSTRAINT session_reads_pkey
         DO UPDATE SET seen_at = greatest(session_reads.seen_at, excluded.seen_at)`.pipe(
       Effect.asVoid,
-      stored("sessions.see"),
+      toStored("sessions.see"),
     ),
 });
 
@@ -408,29 +412,29 @@ export const layer = Layer.effect(
       get: (id) =>
         sql<SessionRow>`SELECT ${columns} FROM project_sessions WHERE id = ${id}`.pipe(
           Effect.map(firstSession),
-          shared,
-          stored("sessions.get"),
+          onSharedConnection,
+          toStored("sessions.get"),
         ),
       shown: (id) =>
         sql<ShownRow>`
           SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
           ${sql.literal(withConversations("session"))} WHERE id = ${id}`.pipe(
           Effect.map(([row]) => (row === undefined ? null : readShownSession(row))),
-          shared,
-          stored("sessions.shown"),
+          onSharedConnection,
+          toStored("sessions.shown"),
         ),
       liveChildren: (id) =>
         sql<{ readonly count: number }>`
           SELECT count(*)::integer AS count FROM project_sessions
           WHERE parent_session_id = ${id} AND status IN ('provisioning', 'running')`.pipe(
           Effect.map(([row]) => row?.count ?? 0),
-          stored("sessions.liveChildren"),
+          toStored("sessions.liveChildren"),
         ),
       anyIn: (projectId) =>
         sql<{ readonly any: boolean }>`
           SELECT EXISTS (SELECT 1 FROM project_sessions WHERE project_id = ${projectId}) AS any`.pipe(
           Effect.map(([row]) => row?.any === true),
-          stored("sessions.anyIn"),
+          toStored("sessions.anyIn"),
         ),
       ...seeIn(sql),
       ...shownWrites,
@@ -438,13 +442,13 @@ export const layer = Layer.effect(
         sql`UPDATE project_sessions SET bootstrap_accepted_at = ${at(now)}
           WHERE id = ${id} AND bootstrap_accepted_at IS NULL`.pipe(
           Effect.asVoid,
-          stored("sessions.acceptBootstrap"),
+          toStored("sessions.acceptBootstrap"),
         ),
       ...(yield* makeNoteSaves),
       noteTurn: (id, { now, ...turn }) =>
-        sql.withTransaction(noteTurn(id, turn, now)).pipe(stored("sessions.noteTurn")),
+        sql.withTransaction(noteTurn(id, turn, now)).pipe(toStored("sessions.noteTurn")),
       ...ofSweeper(sql),
-      ownerless: ownerlessIn(sql).pipe(stored("sessions.ownerless")),
+      ownerless: ownerlessIn(sql).pipe(toStored("sessions.ownerless")),
     };
   }),
 );

@@ -8,26 +8,26 @@ import {
   type NewWarmSandbox,
   type WarmSandbox,
 } from "../../ports/sessions/warm-sandboxes.ts";
-import { at, json, stored } from "../connection/statement.ts";
+import { at, json, toStored } from "../connection/statement.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", node_id AS "nodeId", recipe, wanted_by AS "wantedBy", wanted_until AS "wantedUntil", created_at AS "createdAt"`;
 
-const idsOf = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
+const rowIds = (rows: readonly { readonly id: string }[]): readonly string[] => rows.map(({ id }) => id);
 
 const makeAdd = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
-  return Effect.fnUntraced(function* (added: NewWarmSandbox) {
+  return Effect.fnUntraced(function* (sandbox: NewWarmSandbox) {
     // W2: those who add to one project take turns.
-    const projects = yield* sql`SELECT FROM projects WHERE id = ${added.projectId} FOR NO KEY UPDATE`;
+    const projects = yield* sql`SELECT FROM projects WHERE id = ${sandbox.projectId} FOR NO KEY UPDATE`;
     if (projects.length === 0) return false;
     const rows = yield* sql`
       INSERT INTO warm_sandboxes (id, project_id, node_id, wanted_by, wanted_until, created_at)
-      SELECT ${added.id}::uuid, ${added.projectId}::uuid, ${added.nodeId}, ${added.wantedBy},
-        ${at(added.wantedUntil)}::timestamptz, ${at(added.createdAt)}::timestamptz
-      WHERE ${added.atMost} > (
+      SELECT ${sandbox.id}::uuid, ${sandbox.projectId}::uuid, ${sandbox.nodeId}, ${sandbox.wantedBy},
+        ${at(sandbox.wantedUntil)}::timestamptz, ${at(sandbox.createdAt)}::timestamptz
+      WHERE ${sandbox.atMost} > (
         SELECT count(*) FROM warm_sandboxes
-        WHERE project_id = ${added.projectId} AND node_id = ${added.nodeId} AND session_id IS NULL)
+        WHERE project_id = ${sandbox.projectId} AND node_id = ${sandbox.nodeId} AND session_id IS NULL)
       RETURNING id`;
     return rows.length > 0;
   });
@@ -70,20 +70,20 @@ export const layer = Layer.effect(
     const add = yield* makeAdd;
     const claim = yield* makeClaim;
     return {
-      add: (added) => sql.withTransaction(add(added)).pipe(stored("warmSandboxes.add")),
+      add: (sandbox) => sql.withTransaction(add(sandbox)).pipe(toStored("warmSandboxes.add")),
       ready: (id, { recipe, secrets }) =>
         sql`
           UPDATE warm_sandboxes SET recipe = ${recipe}, secrets_revision = ${secrets.revision},
             secret_versions = ${json(secrets.versions)}
           WHERE id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("warmSandboxes.ready"),
+          toStored("warmSandboxes.ready"),
         ),
-      claim: (request) => claim(request).pipe(stored("warmSandboxes.claim")),
+      claim: (request) => claim(request).pipe(toStored("warmSandboxes.claim")),
       unclaimed: (nodeId) =>
         sql<WarmSandbox>`
           SELECT ${columns} FROM warm_sandboxes WHERE node_id = ${nodeId} AND session_id IS NULL
-          ORDER BY created_at, id`.pipe(stored("warmSandboxes.unclaimed")),
+          ORDER BY created_at, id`.pipe(toStored("warmSandboxes.unclaimed")),
       countReady: (projectId) =>
         sql<{ readonly ready: number; readonly forTriggers: number }>`
           SELECT count(*)::integer AS ready,
@@ -91,7 +91,7 @@ export const layer = Layer.effect(
           FROM warm_sandboxes
           WHERE project_id = ${projectId} AND session_id IS NULL AND recipe IS NOT NULL`.pipe(
           Effect.map(([counted]) => counted ?? { ready: 0, forTriggers: 0 }),
-          stored("warmSandboxes.countReady"),
+          toStored("warmSandboxes.countReady"),
         ),
       keep: ({ projectId, nodeId, until }) =>
         sql`
@@ -103,12 +103,12 @@ export const layer = Layer.effect(
             ORDER BY wanted_until DESC NULLS FIRST, created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
           RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("warmSandboxes.keep"),
+          toStored("warmSandboxes.keep"),
         ),
       remove: (id) =>
         sql`DELETE FROM warm_sandboxes WHERE id = ${id} AND session_id IS NULL RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("warmSandboxes.remove"),
+          toStored("warmSandboxes.remove"),
         ),
       abandoned: (nodeId, now) =>
         sql<{ readonly id: string }>`
@@ -117,7 +117,7 @@ export const layer = Layer.effect(
             AND warm.claimed_at NOT BETWEEN ${at(now - ABANDONED_MS)} AND ${at(now + ABANDONED_MS)}
             AND NOT (session.status = 'provisioning'
               AND coalesce(session.state_context ->> 'sandboxId', warm.id::text) = warm.id::text)
-          RETURNING warm.id`.pipe(Effect.map(idsOf), stored("warmSandboxes.abandoned")),
+          RETURNING warm.id`.pipe(Effect.map(rowIds), toStored("warmSandboxes.abandoned")),
     };
   }),
 );

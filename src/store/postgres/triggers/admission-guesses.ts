@@ -42,10 +42,10 @@ export class Guesses {
     });
   }
 
-  /** The facts on which the batch may be decided. Null: they must be read first (G3). */
+  /** The facts on which the batch may be decided. Null if they must be read first (G3). */
   factsFor(accountId: string, requests: readonly AdmissionRequest[]): AdmissionFacts | null {
     const counters = this.#left.get(accountId);
-    const activeProjects = versionsOf(requests);
+    const activeProjects = readVersions(requests);
     if (counters === undefined || activeProjects === null) return null;
     if (requests.some(({ fire }) => fire?.kind === "cron")) return null;
     // The live children of a session are not remembered.
@@ -64,12 +64,12 @@ export class Guesses {
 
 /** G3: whether the plan refuses a delivery without a row. The ledger may already hold its answer. */
 export const leavesDeliveryOut = (requests: readonly AdmissionRequest[], plan: AdmissionPlan): boolean => {
-  const written = new Set(plan.fires.map(({ id }) => id));
-  return requests.some(({ fire }) => fire !== null && newIdentity(fire) !== null && !written.has(fire.id));
+  const writtenIds = new Set(plan.fires.map(({ id }) => id));
+  return requests.some(({ fire }) => fire !== null && newIdentity(fire) !== null && !writtenIds.has(fire.id));
 };
 
 /** The version that all requests of a project name. Null if they differ. */
-const versionsOf = (requests: readonly AdmissionRequest[]): ReadonlyMap<string, number> | null => {
+const readVersions = (requests: readonly AdmissionRequest[]): ReadonlyMap<string, number> | null => {
   const versions = new Map<string, number>();
   for (const { session, projectVersion } of requests) {
     if (projectVersion === null) return null;

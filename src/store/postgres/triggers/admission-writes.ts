@@ -243,9 +243,9 @@ export const makeWrite = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const log = yield* EventLog;
 
-  const partsOf = (accountId: string, { sessions, fires: added, moved, queue, requests }: Batch) => {
+  const batchParts = (accountId: string, { sessions, fires: added, moved, queue, requests }: Batch) => {
     const fires = [...added, ...moved];
-    const fired = fires.filter(({ status, kind }) => status === "fired" && kind !== "session");
+    const newSessionFires = fires.filter(({ status, kind }) => status === "fired" && kind !== "session");
     const due = fires.filter(({ kind, replayOf }) => kind === "cron" && replayOf === null);
     const events = admissionEvents({ sessions, fires, queue });
     const [last, replacing] = [
@@ -258,15 +258,15 @@ export const makeWrite = Effect.gen(function* () {
       [sessions.length > 0, "history", () => historyRows(sql, sessions)],
       [added.length > 0, "ledger", () => newFireRows(sql, added)],
       [moved.length > 0, "moved", () => movedFireRows(sql, moved)],
-      [fired.length > 0, "fired", () => lastFired(sql, fired)],
+      [newSessionFires.length > 0, "fired", () => lastFired(sql, newSessionFires)],
       [due.length > 0, "accounted", () => cursorMoves(sql, due)],
       [last.length > 0, "waiting", () => queueRows(sql, last)],
       [replacing.length > 0, "replaced", () => replacedQueueRows(sql, replacing)],
       [requests.size > 0, "kept", () => requestRows(sql, accountId, requests)],
       [events.length > 0, "news", () => log.insertion(events, sql.literal(IF_COUNTED))],
     ];
-    const written = parts.filter(([isWanted]) => isWanted);
-    return { events, written: written.map(([, name, part]) => sql`${sql.literal(name)} AS (${part()})`) };
+    const wantedParts = parts.filter(([isWanted]) => isWanted);
+    return { events, written: wantedParts.map(([, name, part]) => sql`${sql.literal(name)} AS (${part()})`) };
   };
 
   /**
@@ -277,15 +277,15 @@ export const makeWrite = Effect.gen(function* () {
    * or the condition is false. A move that the table forbids is a defect, which rolls the transaction back.
    */
   return Effect.fnUntraced(function* (accountId: string, batch: Batch, only?: Fragment) {
-    const { events, written } = partsOf(accountId, batch);
+    const { events, written } = batchParts(accountId, batch);
     if (written.length === 0) return "nothing to write";
     const move = only === undefined ? batch.move : { ...batch.move, only };
-    const counted = sql`counted AS (${countersMoved(sql, accountId, move)})`;
+    const counters = sql`counted AS (${countersMoved(sql, accountId, move)})`;
     const carriedOver =
       batch.moved.length === 0 ? sql.literal("0") : sql.literal("(SELECT count(*) FROM moved)");
     const [done] = yield* sql<{
       readonly moved: string | number;
-    }>`WITH ${sql.join(", ", false)([counted, ...written])} SELECT id, ${carriedOver} AS moved FROM counted`;
+    }>`WITH ${sql.join(", ", false)([counters, ...written])} SELECT id, ${carriedOver} AS moved FROM counted`;
     if (done === undefined) return "refused";
     if (Number(done.moved) !== batch.moved.length)
       return yield* Effect.die(new ForbiddenMove("its status", batch.moved[0]?.status ?? "fired"));

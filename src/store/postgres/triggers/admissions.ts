@@ -25,7 +25,7 @@ import { cancelWaits, endWait, endWaits, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { PERSON_NOW } from "../people/roles.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
-import { at, json, stored } from "../connection/statement.ts";
+import { at, json, toStored } from "../connection/statement.ts";
 
 const triggerPairs = (of: readonly Pick<Fire, "projectId" | "triggerSlug">[]): string =>
   json(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));
@@ -56,7 +56,7 @@ const makeLookUp = Effect.gen(function* () {
         AND scheduled_for = wanted.instant LIMIT 1
     ) AS known`;
   /** The ledger rows that may be the same fires as these. */
-  const known = Effect.fnUntraced(function* (fires: readonly NewFire[]) {
+  const lookUpFires = Effect.fnUntraced(function* (fires: readonly NewFire[]) {
     const sought = fires.filter((fire) => newIdentity(fire) !== null);
     const [due, delivered] = [
       sought.filter(({ kind }) => kind === "cron"),
@@ -94,7 +94,7 @@ const makeLookUp = Effect.gen(function* () {
             )`,
           (rows) => new Map(rows.map((row) => [triggerKey(row), row.lastFiredAt])),
         );
-  return { known, waitingCron, activeProjects, lastFired };
+  return { known: lookUpFires, waitingCron, activeProjects, lastFired };
 });
 
 /** The known fires whose session failed before its first turn. A look that only a repeated delivery costs. A turn has begun if the runtime reported an item of it. */
@@ -114,7 +114,7 @@ const lostFires = (sql: SqlClient.SqlClient, fires: readonly Fire[]) => {
       );
 };
 /** How many live sessions the requests' parents have. */
-const liveChildrenOf = (sql: SqlClient.SqlClient, requests: readonly AdmissionRequest[]) => {
+const countLiveChildren = (sql: SqlClient.SqlClient, requests: readonly AdmissionRequest[]) => {
   const parents = [...new Set(requests.flatMap(({ session }) => session.parentSessionId ?? []))];
   return parents.length === 0
     ? Effect.succeed(new Map<string, number>())
@@ -152,14 +152,14 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
     const activeProjects =
       account === null ? new Map<string, number>() : yield* lookUp.activeProjects(accountId, projects);
     const { cap = 0, activeSessions = 0, queuedFires = 0 } = account ?? {};
-    const known = yield* lookUp.known(fires);
+    const formerFires = yield* lookUp.known(fires);
     const facts: AdmissionFacts = {
       cap,
       activeSessions,
       activeProjects,
-      liveChildren: yield* liveChildrenOf(sql, requests),
-      known,
-      lost: yield* lostFires(sql, known),
+      liveChildren: yield* countLiveChildren(sql, requests),
+      known: formerFires,
+      lost: yield* lostFires(sql, formerFires),
       lastFired: yield* lookUp.lastFired(fires.filter(({ prompt }) => prompt.is === "cron")),
       waiting: queuedFires,
       // Only a batch that does not fit reads the queue.
@@ -181,8 +181,8 @@ const makeDecide = Effect.fnUntraced(function* (guesses: Guesses) {
     const { fires, requests: kept } = plan;
     // An attempt in the same batch has left no row yet.
     const rows = new Set(facts.known.map(({ id }) => id));
-    const retried = fires.filter(({ id }) => rows.has(id) && kept.has(id)).map(({ id }) => id);
-    const removedBytes = yield* forget(accountId, [...retried, ...plan.forgotten]);
+    const retriedIds = fires.filter(({ id }) => rows.has(id) && kept.has(id)).map(({ id }) => id);
+    const removedBytes = yield* forget(accountId, [...retriedIds, ...plan.forgotten]);
     const batch = admissionBatch(plan, { has: rows, removedBytes });
     const outcome = yield* write(accountId, batch);
     if (outcome === "refused") return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
@@ -199,7 +199,7 @@ const makeAdmit = Effect.gen(function* () {
   const guesses = new Guesses();
   const decide = yield* makeDecide(guesses);
 
-  /** The fast path, on the account's remembered values. Null: the batch must be decided under the lock. */
+  /** The fast path, on the account's remembered values. Null if the batch must be decided under the lock. */
   const guess = Effect.fnUntraced(function* (accountId: string, requests: readonly AdmissionRequest[]) {
     const facts = guesses.factsFor(accountId, requests);
     if (facts === null) return null;
@@ -233,9 +233,9 @@ const makeDrain = Effect.gen(function* () {
 
   const expire = Effect.fnUntraced(function* (accountId: string, now: number) {
     const which = sql`account_id = ${accountId} AND expires_at <= ${at(now)}`;
-    const expired = yield* endWait(sql, which, { status: "expired", reason: "queue_ttl" });
-    yield* events.append(fireEvents(expired, now));
-    return expired.length;
+    const fires = yield* endWait(sql, which, { status: "expired", reason: "queue_ttl" });
+    yield* events.append(fireEvents(fires, now));
+    return fires.length;
   });
 
   /** Takes the next fires with their rows out of the queue, and records each project's turn. */
@@ -269,14 +269,14 @@ const makeDrain = Effect.gen(function* () {
     faults("drain.begun");
     const account = yield* lockAccount(sql, accountId);
     if (account === null) return { admitted: [], more: false };
-    const expired = yield* expire(accountId, request.now);
+    const expiredFires = yield* expire(accountId, request.now);
     const free = account.cap - account.activeSessions;
     const count = Math.min(free, request.sessionIds.length);
     const next = count > 0 ? yield* take(accountId, count, BigInt(account.drainedTurns)) : [];
     const waitedForCron = next.flatMap(({ fire, template }) => (template === null ? [] : [fire]));
     const lastFired = yield* lookUp.lastFired(waitedForCron);
     const { sessions, rows, admitted } = planDrain(accountId, next, { lastFired, request });
-    yield* leaveQueue(sql, accountId, expired);
+    yield* leaveQueue(sql, accountId, expiredFires);
     const move = { sessions: sessions.length, queued: -next.length, requestBytes: 0 };
     const batch = {
       sessions,
@@ -289,7 +289,7 @@ const makeDrain = Effect.gen(function* () {
     const outcome = yield* write(accountId, batch);
     if (outcome === "refused") return yield* Effect.die(new Error("a batch was admitted beyond the cap"));
     faults("drain.written");
-    const left = account.queuedFires - expired - next.length;
+    const left = account.queuedFires - expiredFires - next.length;
     return { admitted, more: next.length > 0 && left > 0 && admitted.length < free };
   });
 });
@@ -338,9 +338,9 @@ const makeCancel = Effect.gen(function* () {
 const makeRefuse = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
-  return Effect.fnUntraced(function* (accountId: string, refused: readonly RefusedWait[], now: number) {
+  return Effect.fnUntraced(function* (accountId: string, waits: readonly RefusedWait[], now: number) {
     yield* lockAccount(sql, accountId);
-    for (const { fireId, status, reason } of refused) {
+    for (const { fireId, status, reason } of waits) {
       const which = sql`account_id = ${accountId} AND fire_id = ${fireId}`;
       yield* endWaits({ sql, events }, which, { accountId, status, reason, now });
     }
@@ -357,21 +357,21 @@ export const layer = Layer.effect(
     const cancel = yield* makeCancel;
     const refuse = yield* makeRefuse;
     return {
-      admit: (accountId, requests) => admit(accountId, requests).pipe(stored("admissions.admit")),
+      admit: (accountId, requests) => admit(accountId, requests).pipe(toStored("admissions.admit")),
       drain: (accountId, request) =>
-        sql.withTransaction(drain(accountId, request)).pipe(stored("admissions.drain")),
-      skip: (request) => sql.withTransaction(skip(request)).pipe(stored("admissions.skip")),
+        sql.withTransaction(drain(accountId, request)).pipe(toStored("admissions.drain")),
+      skip: (request) => sql.withTransaction(skip(request)).pipe(toStored("admissions.skip")),
       heads: (accountId, limit) =>
         sql<WaitingFire>`
           SELECT fire_id AS "fireId", kind, session
           FROM (${queueInOrder(sql, { accountId, limit })}) AS ordered
-          ORDER BY turn, drained_turn, project_id`.pipe(stored("admissions.heads")),
-      refuse: (accountId, refused, now) =>
-        sql.withTransaction(refuse(accountId, refused, now)).pipe(stored("admissions.refuse")),
-      cancel: (fireId, now) => sql.withTransaction(cancel(fireId, now)).pipe(stored("admissions.cancel")),
+          ORDER BY turn, drained_turn, project_id`.pipe(toStored("admissions.heads")),
+      refuse: (accountId, waits, now) =>
+        sql.withTransaction(refuse(accountId, waits, now)).pipe(toStored("admissions.refuse")),
+      cancel: (fireId, now) => sql.withTransaction(cancel(fireId, now)).pipe(toStored("admissions.cancel")),
       waitingAccounts: sql<{ readonly id: string }>`SELECT id FROM accounts WHERE queued_fires > 0`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
-        stored("admissions.waitingAccounts"),
+        toStored("admissions.waitingAccounts"),
       ),
     };
   }),

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Counters } from "../../ports/triggers/counters.ts";
 import { lockAccount } from "./slots.ts";
-import { stored } from "../connection/statement.ts";
+import { toStored } from "../connection/statement.ts";
 
 interface Counted {
   readonly activeSessions: number;
@@ -14,8 +14,8 @@ interface Counted {
 const makeMend = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* (accountId: string) {
-    const said = yield* lockAccount(sql, accountId);
-    if (said === null) return null;
+    const account = yield* lockAccount(sql, accountId);
+    if (account === null) return null;
     // A separate statement, so it sees everything that former holders of the lock committed, both rows and counters. A
     // transaction that has changed a session and waits for this lock is not committed, so its former state is counted.
     const [counted] = yield* sql<Counted>`
@@ -25,12 +25,12 @@ const makeMend = Effect.gen(function* () {
         (SELECT count(*)::integer FROM fire_queue WHERE account_id = ${accountId}) AS "queuedFires"`;
     if (counted === undefined) return null;
     const { activeSessions, queuedFires } = counted;
-    if (said.activeSessions === activeSessions && said.queuedFires === queuedFires) return null;
+    if (account.activeSessions === activeSessions && account.queuedFires === queuedFires) return null;
     yield* sql`
       UPDATE accounts SET active_sessions = ${activeSessions}, queued_fires = ${queuedFires} WHERE id = ${accountId}`;
     return {
-      activeSessions: { said: said.activeSessions, counted: activeSessions },
-      queuedFires: { said: said.queuedFires, counted: queuedFires },
+      activeSessions: { said: account.activeSessions, counted: activeSessions },
+      queuedFires: { said: account.queuedFires, counted: queuedFires },
     };
   });
 });
@@ -53,9 +53,9 @@ export const layer = Layer.effect(
         WHERE accounts.active_sessions <> coalesce(live.count, 0)
           OR accounts.queued_fires <> coalesce(waiting.count, 0)`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
-        stored("counters.wrong"),
+        toStored("counters.wrong"),
       ),
-      mend: (accountId) => sql.withTransaction(mend(accountId)).pipe(stored("counters.mend")),
+      mend: (accountId) => sql.withTransaction(mend(accountId)).pipe(toStored("counters.mend")),
     };
   }),
 );

@@ -35,15 +35,15 @@ export const endWait = Effect.fnUntraced(function* (
   which: Fragment,
   { status, reason }: { readonly status: WaitEnd; readonly reason: string },
 ) {
-  const ended = yield* sql<Fire | { readonly id: null }>`
+  const rows = yield* sql<Fire | { readonly id: null }>`
     WITH gone AS (DELETE FROM fire_queue WHERE ${which} RETURNING fire_id),
     ended AS (
       UPDATE fires SET status = ${status}, reason = ${reason} FROM gone
       WHERE id = gone.fire_id AND status = ${QUEUED} RETURNING ${sql.literal(FIRE_COLUMNS)}
     )
     SELECT ended.* FROM gone LEFT JOIN ended ON ended.id = gone.fire_id`;
-  const fires = ended.filter((row): row is Fire => row.id !== null);
-  if (fires.length < ended.length) return yield* Effect.die(new ForbiddenMove("its status", status));
+  const fires = rows.filter((row): row is Fire => row.id !== null);
+  if (fires.length < rows.length) return yield* Effect.die(new ForbiddenMove("its status", status));
   return fires;
 });
 
@@ -70,10 +70,10 @@ export const endWaits = Effect.fnUntraced(function* (
   which: Fragment,
   { accountId, status, reason, now }: EndOfWaits,
 ) {
-  const ended = yield* endWait(sql, which, { status, reason });
-  yield* leaveQueue(sql, accountId, ended.length);
-  yield* events.append(fireEvents(ended, now));
-  return ended.length;
+  const fires = yield* endWait(sql, which, { status, reason });
+  yield* leaveQueue(sql, accountId, fires.length);
+  yield* events.append(fireEvents(fires, now));
+  return fires.length;
 });
 
 /** The same for waits that are cancelled. */
@@ -84,8 +84,8 @@ export const cancelWaits = (ends: Ends, which: Fragment, how: Omit<EndOfWaits, "
 export const overlap = Effect.fnUntraced(function* (sql: SqlClient, ids: readonly string[]) {
   if (ids.length === 0) return;
   const status: WaitEnd = "skipped";
-  const moved = yield* sql`
+  const rows = yield* sql`
     UPDATE fires SET status = ${status}, reason = 'overlapped'
     WHERE id = ANY(${ids}::uuid[]) AND status = ${QUEUED} RETURNING id`;
-  if (moved.length < ids.length) return yield* Effect.die(new ForbiddenMove("its status", status));
+  if (rows.length < ids.length) return yield* Effect.die(new ForbiddenMove("its status", status));
 });

@@ -12,8 +12,8 @@ import {
   type ShownFire,
   type StoredRequest,
 } from "../../ports/triggers/fires.ts";
-import { plannedAnew, shared } from "../connection/prepared.ts";
-import { after, at, pageLimit, stored } from "../connection/statement.ts";
+import { plannedAnew, onSharedConnection } from "../connection/prepared.ts";
+import { after, at, pageLimit, toStored } from "../connection/statement.ts";
 import { hasRoleIn } from "../people/roles.ts";
 
 export const FIRE_COLUMNS = `
@@ -46,11 +46,11 @@ const PRUNE_STEP = 1000;
  * Removes the stored requests that `doomed` selects (account_id, fire_id), and subtracts their bytes from the accounts'
  * counters. The caller has the accounts' locks.
  */
-const removeRequests = (sql: SqlClient.SqlClient, doomed: Fragment) =>
+const removeRequests = (sql: SqlClient.SqlClient, condition: Fragment) =>
   Effect.map(
     sql<{ readonly removed: number }>`
       WITH gone AS (
-        DELETE FROM fire_requests WHERE (account_id, fire_id) IN (${doomed}) RETURNING account_id, octet_length(body) AS bytes
+        DELETE FROM fire_requests WHERE (account_id, fire_id) IN (${condition}) RETURNING account_id, octet_length(body) AS bytes
       ), freed AS (
         SELECT account_id, sum(bytes) AS bytes FROM gone GROUP BY account_id
       ), counted AS (
@@ -65,9 +65,9 @@ const removeRequests = (sql: SqlClient.SqlClient, doomed: Fragment) =>
 export const removeFires = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ids: readonly string[]) {
   if (ids.length === 0) return 0;
   yield* removeRequests(sql, sql`SELECT account_id, id FROM fires WHERE id = ANY(${[...ids]}::uuid[])`);
-  const gone =
+  const deletedRows =
     yield* sql`DELETE FROM fires WHERE id = ANY(${[...ids]}::uuid[]) AND status <> 'queued' RETURNING id`;
-  return gone.length;
+  return deletedRows.length;
 });
 
 const makePrune = Effect.gen(function* () {
@@ -116,7 +116,7 @@ const makePrune = Effect.gen(function* () {
 const TITLE_LENGTH = 200;
 
 /** An account's waiting fires, each with its place among all of them. */
-const placed = (sql: SqlClient.SqlClient, accountId: string) => sql`
+const placedFires = (sql: SqlClient.SqlClient, accountId: string) => sql`
   SELECT *, row_number() OVER (ORDER BY turn, drained_turn, project_id)::integer AS position
   FROM (${queueInOrder(sql, { accountId, limit: QUEUE_SHOWN })}) AS ordered`;
 
@@ -136,7 +136,7 @@ type ShownRow = Fire & {
   readonly session: (RunSession & { readonly name: string | null; readonly startedBy: string | null }) | null;
 };
 
-const shownOf = ({ session, ...fire }: ShownRow): ShownFire => ({
+const toShownFire = ({ session, ...fire }: ShownRow): ShownFire => ({
   ...fire,
   outcome: session === null ? null : runOutcome(session),
   sessionName: session?.name ?? null,
@@ -155,8 +155,10 @@ const showing = (sql: SqlClient.SqlClient) =>
             THEN (SELECT creator.name FROM users AS creator WHERE creator.id = created_by) END)
         FROM project_sessions WHERE id = fire."sessionId"
       ) AS session
-      FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(isPlannedAnew ? plannedAnew : shared);
-    return rows.map(shownOf);
+      FROM (${fires}) AS fire ORDER BY "receivedAt" DESC, id DESC`.pipe(
+      isPlannedAnew ? plannedAnew : onSharedConnection,
+    );
+    return rows.map(toShownFire);
   });
 
 /**
@@ -170,7 +172,7 @@ export const noteFailure = (sql: SqlClient.SqlClient, sessionId: string) => sql`
     AND session_failed <> (session.status = 'failed' OR coalesce(session.last_turn ->> 'state' = 'failed', false))`;
 
 /** The account's queue. */
-const queueOf = (sql: SqlClient.SqlClient): Pick<Fires["Service"], "queue" | "position"> => ({
+const makeQueue = (sql: SqlClient.SqlClient): Pick<Fires["Service"], "queue" | "position"> => ({
   queue: ({ accountId, userId }) =>
     sql<QueuedFire>`
       SELECT fire_id AS "fireId", project_id AS "projectId", trigger_slug AS "triggerSlug", kind,
@@ -181,14 +183,14 @@ const queueOf = (sql: SqlClient.SqlClient): Pick<Fires["Service"], "queue" | "po
           SELECT jsonb_build_object('id', id, 'name', name) FROM users
           WHERE id = (waiting.session ->> 'createdBy')::uuid
         ) END AS person
-      FROM (${placed(sql, accountId)}) AS waiting JOIN projects AS project ON project.id = waiting.project_id
+      FROM (${placedFires(sql, accountId)}) AS waiting JOIN projects AS project ON project.id = waiting.project_id
       WHERE ${userId === null ? sql`true` : hasRoleIn(sql, userId)}
-      ORDER BY position`.pipe(stored("fires.queue")),
+      ORDER BY position`.pipe(toStored("fires.queue")),
   position: (accountId, id) =>
     sql<{ readonly position: number }>`
-      SELECT position FROM (${placed(sql, accountId)}) AS waiting WHERE fire_id = ${id}`.pipe(
+      SELECT position FROM (${placedFires(sql, accountId)}) AS waiting WHERE fire_id = ${id}`.pipe(
       Effect.map(([row]) => row?.position ?? null),
-      stored("fires.position"),
+      toStored("fires.position"),
     ),
 });
 
@@ -198,15 +200,15 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const columns = sql.literal(FIRE_COLUMNS);
     const prune = yield* makePrune;
-    const shown = showing(sql);
+    const showFires = showing(sql);
     return {
-      prune: (limits) => sql.withTransaction(prune(limits)).pipe(stored("fires.prune")),
+      prune: (limits) => sql.withTransaction(prune(limits)).pipe(toStored("fires.prune")),
       request: (id) =>
         sql<StoredRequest>`
           SELECT body, encoding, headers FROM fire_requests
           WHERE (account_id, fire_id) = (SELECT account_id, id FROM fires WHERE id = ${id})`.pipe(
           Effect.map(([row]) => row ?? null),
-          stored("fires.request"),
+          toStored("fires.request"),
         ),
       prompt: (id) =>
         sql<{ readonly prompt: string | null }>`
@@ -214,17 +216,17 @@ export const layer = Layer.effect(
           UNION ALL
           SELECT coalesce(session ->> 'initialPrompt', session -> 'firstMessage' ->> 'text') FROM fire_queue WHERE fire_id = ${id}`.pipe(
           Effect.map(([row]) => row?.prompt ?? null),
-          stored("fires.prompt"),
+          toStored("fires.prompt"),
         ),
       get: (id) =>
-        shown(sql`SELECT ${columns} FROM fires WHERE id = ${id}`).pipe(
+        showFires(sql`SELECT ${columns} FROM fires WHERE id = ${id}`).pipe(
           Effect.map(([row]) => row ?? null),
-          shared,
-          stored("fires.get"),
+          onSharedConnection,
+          toStored("fires.get"),
         ),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug, status, hasFailed = false }) {
         const position = yield* readCursor(cursor);
-        const rows = yield* shown(
+        const rows = yield* showFires(
           sql`
             SELECT ${columns} FROM fires
             WHERE project_id = ${projectId} AND kind <> 'session'
@@ -236,18 +238,18 @@ export const layer = Layer.effect(
           status !== null || hasFailed,
         );
         return cutPage(rows, limit, ({ receivedAt, id }) => ({ at: receivedAt, id }));
-      }, stored("fires.list")),
+      }, toStored("fires.list")),
       lastBySlug: (projectId, slugs) =>
-        shown(sql`
+        showFires(sql`
           SELECT newest.* FROM unnest(${[...slugs]}::text[]) AS wanted (slug) CROSS JOIN LATERAL (
             SELECT ${columns} FROM fires
             WHERE project_id = ${projectId} AND trigger_slug = wanted.slug AND status <> 'duplicate'
             ORDER BY received_at DESC, id DESC LIMIT 1
           ) AS newest`).pipe(
           Effect.map((rows) => new Map(rows.map((fire) => [fire.triggerSlug ?? "", fire]))),
-          stored("fires.lastBySlug"),
+          toStored("fires.lastBySlug"),
         ),
-      ...queueOf(sql),
+      ...makeQueue(sql),
     };
   }),
 );

@@ -43,8 +43,8 @@ export const leaveQueue = (sql: SqlClient, accountId: string, count: number) =>
 /** Takes a slot. If none is free, fails with the account's cap and its live sessions. */
 export const reserveSlot = (sql: SqlClient, accountId: string) =>
   Effect.gen(function* () {
-    const moved = yield* countersMoved(sql, accountId, { sessions: 1, queued: 0, requestBytes: 0 });
-    if (moved.length === 1) return;
+    const rows = yield* countersMoved(sql, accountId, { sessions: 1, queued: 0, requestBytes: 0 });
+    if (rows.length === 1) return;
     const [counter] = yield* sql<Counter>`
       SELECT session_cap AS cap, active_sessions AS "activeSessions" FROM accounts WHERE id = ${accountId}`;
     return yield* new CapReached({

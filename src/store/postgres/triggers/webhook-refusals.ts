@@ -11,7 +11,7 @@ import {
   type WebhookRefusal,
 } from "../../ports/triggers/webhook-refusals.ts";
 import { EventLog } from "../events/event-log.ts";
-import { after, at, json, pageLimit, stored } from "../connection/statement.ts";
+import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
 
 /** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -25,7 +25,7 @@ interface Row extends Omit<WebhookRefusal, "declaredBytes" | "bodyBytes"> {
 
 const numberOrNull = (text: string | null): number | null => (text === null ? null : Number(text));
 
-const refusalOf = ({ declaredBytes, bodyBytes, ...row }: Row): WebhookRefusal => ({
+const toRefusal = ({ declaredBytes, bodyBytes, ...row }: Row): WebhookRefusal => ({
   ...row,
   declaredBytes: numberOrNull(declaredBytes),
   bodyBytes: numberOrNull(bodyBytes),
@@ -70,7 +70,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient;
     const add = yield* makeAdd;
     return {
-      add: (refusals) => sql.withTransaction(add(refusals)).pipe(stored("webhookRefusals.add")),
+      add: (refusals) => sql.withTransaction(add(refusals)).pipe(toStored("webhookRefusals.add")),
       list: Effect.fnUntraced(function* (projectId, { cursor, limit, slug }) {
         const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
@@ -79,15 +79,15 @@ export const layer = Layer.effect(
           FROM webhook_refusals WHERE project_id = ${projectId}
             ${slug === undefined ? sql.literal("") : sql`AND slug = ${slug}`} ${after(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(refusalOf), limit, ({ at: instant, id }) => ({ at: instant, id }));
-      }, stored("webhookRefusals.list")),
+        return cutPage(rows.map(toRefusal), limit, ({ at: instant, id }) => ({ at: instant, id }));
+      }, toStored("webhookRefusals.list")),
       prune: (before) =>
         sql<{ readonly id: string }>`
           DELETE FROM webhook_refusals WHERE id IN (
             SELECT id FROM webhook_refusals WHERE at < ${at(before)} LIMIT ${PRUNE_STEP}
           ) RETURNING id`.pipe(
-          Effect.map((gone) => gone.length),
-          stored("webhookRefusals.prune"),
+          Effect.map((rows) => rows.length),
+          toStored("webhookRefusals.prune"),
         ),
     };
   }),

@@ -2,7 +2,7 @@
  * Where the written items stand in the conversation. Written text stays where it is: if an item moves behind another one that was
  * written meanwhile, a line says so.
  */
-import { textOf } from "../../../../domain/conversation/growing.ts";
+import { contentText } from "../../../../domain/conversation/growing.ts";
 import { cut, visible } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 
@@ -11,7 +11,7 @@ const NAME_MAX = 60;
 
 /** @returns in one line, safe for a terminal */
 const name = (item: Item): string => {
-  const text = item.tool === null ? textOf(item) : (item.tool.title ?? item.tool.name);
+  const text = item.tool === null ? contentText(item) : (item.tool.title ?? item.tool.name);
   return cut(visible(text.trim().replaceAll(/\s+/g, " ")), NAME_MAX);
 };
 

@@ -9,7 +9,7 @@
  *     no known text away.
  */
 import { duration } from "../../../../domain/duration.ts";
-import { grown, isOpen, textOf } from "../../../../domain/conversation/growing.ts";
+import { appendText, isOpen, contentText } from "../../../../domain/conversation/growing.ts";
 import { type Screen, visible, visibleLines } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 import type { SentEvent } from "../event-stream.ts";
@@ -117,7 +117,10 @@ export class Talk implements Shown {
     if (item.kind === "request" || (known?.seq ?? -1) > item.seq) return;
     if (this.#done.has(item.id)) return this.#finish(item);
     const keeps =
-      item.truncated && isOpen(item) && known !== undefined && textOf(known).startsWith(textOf(item));
+      item.truncated &&
+      isOpen(item) &&
+      known !== undefined &&
+      contentText(known).startsWith(contentText(item));
     const version = keeps ? { ...item, content: known.content } : item;
     if (isOpen(version)) this.#open.set(item.id, version);
     else this.#open.delete(item.id);
@@ -128,7 +131,7 @@ export class Talk implements Shown {
 
   #grow({ item_id: id, offset, text }: Delta): void {
     const item = this.#open.get(id);
-    const content = item === undefined ? null : grown(item.content, { offset, text });
+    const content = item === undefined ? null : appendText(item.content, { offset, text });
     if (item === undefined || content === null) return;
     this.#open.set(id, { ...item, content });
     if (isAnswer(item)) this.#answer({ ...item, content });
@@ -136,7 +139,7 @@ export class Talk implements Shown {
 
   /** An answer has a longer text, or has ended. */
   #answer(item: Item): void {
-    const text = textOf(item);
+    const text = contentText(item);
     if (this.#growing === null && text !== "") this.#start(item);
     const growing = this.#growing;
     if (growing?.id !== item.id) return;
@@ -154,7 +157,7 @@ export class Talk implements Shown {
     const [waiting, open] = [this.#waiting, [...this.#open.values()]];
     this.#waiting = [];
     for (const one of waiting) this.#finish(one);
-    const next = open.find((one) => isAnswer(one) && textOf(one) !== "");
+    const next = open.find((one) => isAnswer(one) && contentText(one) !== "");
     if (next !== undefined) this.#answer(next);
   }
 
@@ -187,13 +190,13 @@ export class Talk implements Shown {
     else if (item.kind === "thought")
       this.#line(item, paint(this.#screen, ["dim"], `Thought${this.#took(item)}`));
     else if (item.kind === "note" && item.author?.kind !== "agent")
-      this.say(paint(this.#screen, ["dim"], `(${visibleLines(textOf(item))})`));
+      this.say(paint(this.#screen, ["dim"], `(${visibleLines(contentText(item))})`));
     else if (item.kind === "message") this.#message(item);
   }
 
   #message(item: Item): void {
     const files = item.content.flatMap((part) => (part.type === "file" ? [`[${part.name}]`] : []));
-    const text = [textOf(item), ...files].filter((one) => one !== "").join("\n");
+    const text = [contentText(item), ...files].filter((one) => one !== "").join("\n");
     if (text === "" && USUAL.has(item.status) && item.error === null) return;
     this.#names(item);
     this.#begin("message");
