@@ -33,10 +33,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 /** @returns the last line of a benchmark's output as JSON; null if it failed */
 const run = async ({ name, options }: Bench): Promise<unknown> => {
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(PATIENCE_MS)]);
-  const flags = name === "actors" ? ["--expose-gc"] : [];
   const child = spawn(
     process.execPath,
-    [...flags, path.join(import.meta.dirname, `${name}.ts`), ...options.split(" ").filter(Boolean)],
+    [path.join(import.meta.dirname, `${name}.ts`), ...options.split(" ").filter(Boolean)],
     {
       stdio: ["ignore", "pipe", "inherit"],
       signal,

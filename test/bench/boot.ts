@@ -27,7 +27,7 @@ import { createsAtOnce, poolFor, type PoolFigures, sandboxesInMemory } from "./b
 import { type Opened, openProvider, type ProviderName, providersOf } from "./boot/providers.ts";
 import { type ProviderFigures, tellCrowd, tellPool, tellProvider } from "./boot/report.ts";
 import { idleMemory, WAITING, warmBoots, warmFigures } from "./boot/warm.ts";
-import { wholeFrom1 } from "./options.ts";
+import { wholeFrom1 } from "./figures.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,15 +1,10 @@
 /**
- * `npm run bench:conversation [-- --parts opencode,twins --rounds 1 --tokens 25 --every-ms 100 --counts 1,50,500
- * --readers 500 --opencodes 1 --sessions 2000 --idle-readers 200 --windows 1 --window-s 8]`: how long a token takes from
- * the model to an event in a browser's hands, what a turn writes, and what a conversation costs that rests. Its
- * waits add up to two and a half minutes; the rest is the machine's.
+ * `npm run bench:conversation [-- --rounds 1 --tokens 25 --every-ms 100 --counts 1,50,500 --readers 500
+ * --sessions 2000 --idle-readers 200 --windows 1 --window-s 8]`: how long a token takes from the daemon to an event in a
+ * browser's hands, and what a conversation costs that rests. Its waits add up to two and a half minutes; the rest is the
+ * machine's.
  *
- * `opencode`: all parts are real. A model on loopback writes tokens that carry their instant. They are read from
- * `GET …/conversation/events` of sessions in sandboxes, and, by turns, from `/event` of as many bare opencodes. The last
- * round's rows and bytes of WAL are counted, and those of bare inserts of the same items.
- *
- * `twins`: the service with its Postgres, the daemon's HTTP server and its feed are real, one unix socket for each
- * session. Sandboxes and agents are missing: the daemons are one process, which writes the tokens. Beside it, by turns,
+ * The service with its Postgres, the daemon's HTTP server and its feed are real, one unix socket for each session. Sandboxes and agents are missing: the daemons are one process, which writes the tokens. Beside it, by turns,
  * a bare server of events in the same process writes the same tokens to as many readers. Then many readers read one
  * session. Last, sessions rest, without readers and with one for some of them. CPU time is from /proc. Memory is taken
  * after a collection, and the figure for one is the growth by the last ones.
@@ -20,19 +15,16 @@
 import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { spread, told } from "./conversation/figures.ts";
-import { realTurns } from "./conversation/opencode.ts";
 import type { Rounds } from "./conversation/streaming.ts";
 import { twins } from "./conversation/twins.ts";
 
 const { values } = parseArgs({
   options: {
-    parts: { type: "string", default: "opencode,twins" },
     rounds: { type: "string", default: "1" },
     tokens: { type: "string", default: "25" },
     "every-ms": { type: "string", default: "100" },
     counts: { type: "string", default: "1,50,500" },
     readers: { type: "string", default: "500" },
-    opencodes: { type: "string", default: "1" },
     sessions: { type: "string", default: "2000" },
     "idle-readers": { type: "string", default: "200" },
     windows: { type: "string", default: "1" },
@@ -40,7 +32,6 @@ const { values } = parseArgs({
   },
 });
 const numbersOf = (list: string): readonly number[] => list.split(",").map(Number);
-const parts = new Set(values.parts.split(","));
 const talk = {
   tokens: Number(values.tokens),
   everyMs: Number(values["every-ms"]),
@@ -64,18 +55,6 @@ const show = (name: string, rows: ReturnType<typeof summary>): void =>
   say(
     `${name}: p50 ${told(rows.p50_ms)} ms, bare ${told(rows.bare_p50_ms)}; p99 ${told(rows.p99_ms)} ms, bare ${told(rows.bare_p99_ms)}; tokens ${rows.seen}`,
   );
-
-const withOpencode = async () => {
-  const all: Record<string, unknown> = {};
-  for (const count of numbersOf(values.opencodes)) {
-    const { written, ...turns } = await realTurns(count, talk);
-    const rows = summary(turns);
-    show(`real opencode, ${count} at once, beside its own /event`, rows);
-    say(`a turn writes: ${JSON.stringify(written)}`);
-    all[count] = { ...rows, written };
-  }
-  return all;
-};
 
 const withTwins = async () => {
   say("The next sessions have a light twin of the daemon in place of a sandbox.");
@@ -108,7 +87,6 @@ const result = {
   cores: availableParallelism(),
   load,
   ...talk,
-  opencode: parts.has("opencode") ? await withOpencode() : null,
-  twins: parts.has("twins") ? await withTwins() : null,
+  twins: await withTwins(),
 };
 say(JSON.stringify(result));

@@ -10,21 +10,18 @@
  *
  * Fails if a reader misses an event. The last line is one JSON object.
  */
-import { fork, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { availableParallelism, loadavg } from "node:os";
-import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as pg from "pg";
-import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
-import { quantile, spread, told, type Spread } from "./conversation/figures.ts";
+import { TOKEN, type Life } from "../support/service/process-service.ts";
+import { spread, told, type Spread } from "./conversation/figures.ts";
 import { CHANNEL, TABLE } from "./events/names.ts";
 import type { Heard, Order } from "./events/crowd.ts";
-import type { Listening } from "./reads/bare.ts";
-import { startPostgres, statements } from "./webhook/contenders.ts";
+import { startServer, startWorker } from "./programs.ts";
+import { statements, withService } from "./webhook/contenders.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
-import { wholeFrom1 } from "./options.ts";
+import { quantile, rounded, turned, wholeFrom1 } from "./figures.ts";
 
 /** How long a reader has for an event. */
 const PATIENCE_MS = 20_000;
@@ -51,36 +48,18 @@ const commits = positive("commits");
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const nowMs = (): number => Number(process.hrtime.bigint() / 1000n) / 1000;
-const child = (program: string, more: Readonly<Record<string, string>> = {}): ChildProcess =>
-  fork(path.join(import.meta.dirname, "events", program), { env: { ...process.env, ...more }, execArgv: [] });
 
 /** A server of events, and readers in a process of their own. */
 class Contender {
   readonly name: string;
   readonly #pid: number;
-  readonly #crowd = child("crowd.ts");
-  readonly #ended: Promise<never>;
+  readonly #crowd = startWorker<Order, { readonly heard: Heard }>("events/crowd.ts");
   readonly #commit: (number: number) => Promise<unknown>;
 
   constructor(name: string, pid: number, commit: (number: number) => Promise<unknown>) {
     this.name = name;
     this.#pid = pid;
     this.#commit = commit;
-    this.#ended = once(this.#crowd, "exit").then(() => {
-      throw new Error("the readers' process ended");
-    });
-    // Orders hear of its end; at the very end no order waits.
-    this.#ended.catch(() => undefined);
-  }
-
-  async #order(order: Order): Promise<Heard> {
-    const answered = once(this.#crowd, "message");
-    this.#crowd.send(order);
-    const [{ heard, failed }] = (await Promise.race([answered, this.#ended])) as [
-      { readonly heard?: Heard | null; readonly failed?: string },
-    ];
-    if (failed !== undefined) throw new Error(`readers of ${this.name}: ${failed}`);
-    return heard ?? [];
   }
 
   async open(stream: {
@@ -88,7 +67,7 @@ class Contender {
     readonly path: string;
     readonly tokens: readonly string[];
   }): Promise<void> {
-    await this.#order({ kind: "open", ...stream, count });
+    await this.#crowd.ask({ kind: "open", ...stream, count });
   }
 
   /** Parts of a core, in percent, that the server and Postgres use in a window. */
@@ -107,7 +86,7 @@ class Contender {
     for (let number = first; number < first + commits; number += 1) {
       const sent = nowMs();
       await this.#commit(number);
-      const heard = await this.#order({ kind: "heard", number, patienceMs: PATIENCE_MS });
+      const { heard } = await this.#crowd.ask({ kind: "heard", number, patienceMs: PATIENCE_MS });
       if (heard.length !== count)
         throw new Error(`${heard.length} of ${count} readers of ${this.name} got event ${number}`);
       const delays = heard.map((at) => at - sent);
@@ -124,7 +103,7 @@ class Contender {
   }
 
   close(): void {
-    this.#crowd.disconnect();
+    this.#crowd.close();
   }
 }
 
@@ -169,18 +148,14 @@ const run = async (
   const results = new Map<string, Commits[]>(contenders.map(({ name }) => [name, []]));
   let number = 1;
   for (let round = 0; round <= rounds; round += 1) {
-    for (const index of contenders.keys()) {
-      const contender = contenders[(index + round) % contenders.length];
-      const result = await contender?.commits(number);
+    for (const contender of turned(contenders, round)) {
+      const result = await contender.commits(number);
       number += commits;
-      if (round > 0 && contender !== undefined && result !== undefined)
-        results.get(contender.name)?.push(result);
+      if (round > 0) results.get(contender.name)?.push(result);
     }
   }
   return Object.fromEntries([...results].map(([name, all]) => [name, row(all)]));
 };
-
-const rounded = (part: number): number => Math.round(part * 100) / 100;
 
 /** What readers cost at rest: each server is looked at alone, without readers and with all of them. */
 const resting = async (contender: Contender, postgres: number, open: () => Promise<void>) => {
@@ -208,20 +183,19 @@ const compare = async (
   const projectId = await life.project(sample);
   const tokens = await tokensOf(life);
   await statements(server.url, BARE_TABLE);
-  const bareServer = child("bare.ts", { DATABASE_URL: server.url });
-  const [{ port: barePort }] = (await once(bareServer, "message")) as [Listening];
+  const bareServer = await startServer("events/bare.ts", { DATABASE_URL: server.url });
   const writer = new pg.Client({ connectionString: server.url });
   await writer.connect();
   const commit = (name: string, text: string) => (number: number) =>
     writer.query({ name, text, values: [projectId, number] });
   const ours = new Contender("the service", life.pid, commit("ours", SERVICE_COMMIT));
-  const bare = new Contender("a bare server", bareServer.pid ?? 0, commit("bare", BARE_COMMIT));
+  const bare = new Contender("a bare server", bareServer.pid, commit("bare", BARE_COMMIT));
   try {
     await delay(SETTLE_MS);
     const port = Number(new URL(life.url).port);
     const rest = {
       bare: await resting(bare, server.pid, () =>
-        bare.open({ port: barePort, path: `/${projectId}`, tokens }),
+        bare.open({ port: bareServer.port, path: `/${projectId}`, tokens }),
       ),
       ours: await resting(ours, server.pid, () =>
         ours.open({ port, path: `/v1/projects/${projectId}/events`, tokens }),
@@ -236,27 +210,14 @@ const compare = async (
   } finally {
     ours.close();
     bare.close();
-    bareServer.disconnect();
+    bareServer.close();
     await writer.end();
   }
 };
 
 const load = loadavg().map((value) => Math.round(value * 10) / 10);
 say(`${availableParallelism()} cores, load ${load.join(" ")} at the start`);
-const server = await startPostgres();
-try {
-  const installation = await Installation.open();
-  try {
-    const life = await installation.start({
-      DATABASE_URL: server.url,
-      PLATFORM_SANDBOX_PROVIDER: "simulated",
-    });
-    const figures = await compare(life, installation.sample, server);
-    await life.end("SIGTERM");
-    say(JSON.stringify({ load, readers: count, window_s: windowMs / 1000, rounds, commits, ...figures }));
-  } finally {
-    await installation.close();
-  }
-} finally {
-  await server.close();
-}
+await withService(async (life, { installation, server }) => {
+  const figures = await compare(life, installation.sample, server);
+  say(JSON.stringify({ load, readers: count, window_s: windowMs / 1000, rounds, commits, ...figures }));
+});

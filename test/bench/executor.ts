@@ -13,23 +13,20 @@
  * Aims, which are no pass marks: a p99 of 20 ms, 15 ms more at p50, a p99 within twice, and 200 ms for a list beside calls that hang. This process makes the requests, and shares the
  * cores with what it measures. The last line is one JSON object.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import path from "node:path";
 import { parseArgs } from "node:util";
 import { Pool } from "undici";
 import { DaemonFarm } from "../support/servers/daemon-farm.ts";
 import { agentToken } from "../support/service/agent-token.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { cpuOf, settingsFor } from "./conversation/idle.ts";
-import { quantile } from "./conversation/figures.ts";
 import type { Ports } from "./executor/upstreams.ts";
+import { quantile, wholeFrom1 } from "./figures.ts";
+import { startServer } from "./programs.ts";
 import { begin } from "./sessions/begin.ts";
 import { startPostgres } from "./webhook/contenders.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "3" } } });
-const rounds = Number(values.rounds);
-if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a whole number from 1");
+const rounds = wholeFrom1("rounds", values.rounds);
 
 /** A session makes eight calls at once. */
 const SESSIONS = 26;
@@ -252,18 +249,12 @@ const medianOf = (all: readonly Figures[]): Figures => {
   );
 };
 
-const startUpstreams = async () => {
-  const child = fork(path.join(import.meta.dirname, "executor/upstreams.ts"), { execArgv: [] });
-  const [ports] = (await once(child, "message")) as [Ports];
-  return { ports, close: () => child.disconnect() };
-};
-
 /** One round on a service of its own: a connector counts the calls of the last minute. */
 const round = async (): Promise<Figures> => {
   const server = await startPostgres();
   const installation = await Installation.open();
   const farm = await DaemonFarm.start(installation.directory);
-  const upstreams = await startUpstreams();
+  const upstreams = await startServer<Ports>("executor/upstreams.ts");
   try {
     const life = await installation.start({
       ...settingsFor(SESSIONS),
@@ -271,7 +262,7 @@ const round = async (): Promise<Figures> => {
       DATABASE_URL: server.url,
       PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
     });
-    const { ports } = upstreams;
+    const ports = upstreams;
     const manifest = ALL.map((index) => entry(index, ports)).join("\n");
     const pid = await connect(life, await installation.repository(manifest));
     const tokens = await tokensFor(server.url, await begin(life, pid, SESSIONS));

@@ -7,7 +7,6 @@
  * The aim, which is no pass mark: 1 ms more for a short call at p50. The provider is a process of its own. The proxy and the caller share this
  * process. The last line is one JSON object.
  */
-import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request, type RequestOptions } from "node:http";
@@ -35,8 +34,9 @@ import { migrate } from "../../src/store/postgres/migrate.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
 import { admitSession, openSandbox } from "../support/world/sessions.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { quantile, spread, type Spread, told } from "./conversation/figures.ts";
-import { wholeFrom1 } from "./options.ts";
+import { spread, type Spread, told } from "./conversation/figures.ts";
+import { quantile, wholeFrom1 } from "./figures.ts";
+import { startServer } from "./programs.ts";
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "5" } } });
 const rounds = wholeFrom1("rounds", values.rounds);
@@ -50,8 +50,8 @@ const TOKENS = 5000;
 const scope = Effect.runSync(Scope.make());
 const { directory, remove } = guardedDirectory("platform-bench-");
 const { url } = await Effect.runPromise(Scope.provide(startEmbedded(directory), scope));
-const provider = fork(path.join(import.meta.dirname, "model-calls/provider.ts"));
-const [port] = (await once(provider, "message")) as [number];
+const provider = await startServer("model-calls/provider.ts");
+const { port } = provider;
 
 const door = new ModelDoor();
 const keys = keyringLayer({ current: { version: 1, bytes: new Uint8Array(32) }, former: [] });
@@ -177,6 +177,6 @@ for (const prefix of ["", "limited_"]) {
 }
 process.stdout.write(`${JSON.stringify(result)}\n`);
 egress.close();
-provider.disconnect();
+provider.close();
 await Effect.runPromise(Scope.close(scope, Exit.void));
 remove();

@@ -18,6 +18,7 @@ import { EventLog, layer as eventLog } from "../../src/store/postgres/events/eve
 import { guardedDirectory } from "../support/machine/guard.ts";
 import { answering, ReceiverServer } from "../support/servers/receiver.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
+import { quantile } from "./figures.ts";
 
 const RECEIVERS = 50;
 const HANGING = 10;
@@ -112,8 +113,7 @@ const deliveries = (url: string): Promise<ReadonlyMap<string, number>> =>
     ),
   );
 
-const quantile = (sorted: readonly number[], part: number): number =>
-  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN);
+const wholeMs = (late: readonly number[], part: number): number => Math.round(quantile(late, part));
 
 const scope = Effect.runSync(Scope.make());
 const { directory, remove } = guardedDirectory("platform-bench-");
@@ -145,9 +145,7 @@ try {
     await pause(500);
     kept = await deliveries(url);
   }
-  const late = answered()
-    .map((event) => book.arrivals.get(event)?.lateMs ?? Number.NaN)
-    .toSorted((one, other) => one - other);
+  const late = answered().map((event) => book.arrivals.get(event)?.lateMs ?? Number.NaN);
   const lost = projects.reduce((sum, id) => sum + Math.max(0, steps - (kept.get(id) ?? 0)), 0);
   const result = {
     events: RECEIVERS * steps,
@@ -158,7 +156,7 @@ try {
     not_kept: lost,
     with_two_ids: [...book.arrivals.values()].filter(({ ids }) => ids.size > 1).length,
     sent_again: book.again,
-    late_ms: { p50: quantile(late, 0.5), p99: quantile(late, 0.99), max: quantile(late, 1) },
+    late_ms: { p50: wholeMs(late, 0.5), p99: wholeMs(late, 0.99), max: wholeMs(late, 1) },
     drain_ms: Math.round(drainMs),
   };
   process.stdout.write(

@@ -10,19 +10,16 @@
  * Postgres. Prints medians; ratios are taken within a round. They are no pass mark: on a small machine the generator
  * shares the cores with what it measures. The last line is one JSON object.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import path from "node:path";
 import { parseArgs } from "node:util";
 import { writeCursor } from "../../src/store/cursor.ts";
-import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
-import type { Order, Requests } from "./proxy/load.ts";
-import type { Listening } from "./reads/bare.ts";
+import { TOKEN, type Life } from "../support/service/process-service.ts";
+import { startServer, startWorker } from "./programs.ts";
+import type { Order, Requests } from "./reads/load.ts";
 import { comparison, growth, type Measure } from "./reads/report.ts";
 import { fill, middleOf, settle } from "./reads/rows.ts";
-import { startPostgres, type Server } from "./webhook/contenders.ts";
+import { type Server, withService } from "./webhook/contenders.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
-import { wholeFrom1 } from "./options.ts";
+import { turned, wholeFrom1 } from "./figures.ts";
 
 const { values } = parseArgs({
   options: {
@@ -48,41 +45,14 @@ interface Reader {
   readonly port: number;
 }
 
-const startGenerator = () => {
-  const child = fork(path.join(import.meta.dirname, "proxy/load.ts"), { execArgv: [] });
-  const ended = once(child, "exit").then(() => {
-    throw new Error("the load generator ended");
-  });
-  // Callers that wait for an answer hear of its end; at the very end no caller waits.
-  ended.catch(() => undefined);
-  return {
-    requests: async (order: Order): Promise<Requests> => {
-      child.send(order);
-      const [outcome] = (await Promise.race([once(child, "message"), ended])) as [Requests];
-      return outcome;
-    },
-    close: () => child.disconnect(),
-  };
-};
-
-const startBare = async (databaseUrl: string) => {
-  const child = fork(path.join(import.meta.dirname, "reads/bare.ts"), {
-    env: { ...process.env, DATABASE_URL: databaseUrl },
-    execArgv: [],
-  });
-  const [{ port }] = (await once(child, "message")) as [Listening];
-  return { pid: child.pid ?? 0, port, close: () => child.disconnect() };
-};
-
 interface Stage {
   readonly server: Server;
-  readonly generator: ReturnType<typeof startGenerator>;
+  readonly generator: ReturnType<typeof startWorker<Order, Requests>>;
 }
 
 const measure = async ({ pid, port }: Reader, target: string, stage: Stage): Promise<Measure> => {
   const before = { own: cpuMsOf(pid), postgres: cpuMsOf(stage.server.pid) };
-  const { answered, perSecond, failed } = await stage.generator.requests({
-    kind: "requests",
+  const { answered, perSecond, failed } = await stage.generator.ask({
     port,
     path: target,
     headers: { authorization: `Bearer ${TOKEN}` },
@@ -101,17 +71,12 @@ type Turns = Readonly<Record<string, () => Promise<Measure>>>;
 
 /** Rounds of turns, beginning with another one each round. */
 const run = async (turns: Turns): Promise<readonly Readonly<Record<string, Measure>>[]> => {
-  const names = Object.keys(turns);
   const results: Record<string, Measure>[] = [];
   for (let number = 0; number <= rounds; number += 1) {
     const result: Record<string, Measure> = {};
-    for (const index of names.keys()) {
-      const name = names[(index + number) % names.length] ?? "";
-      const measured = await turns[name]?.();
-      if (measured !== undefined) result[name] = measured;
-    }
+    for (const [name, take] of turned(Object.entries(turns), number)) result[name] = await take();
     if (number > 0) results.push(result);
-    const rates = names.map((name) => `${name} ${Math.round(result[name]?.perSecond ?? 0)}`);
+    const rates = Object.entries(result).map(([name, { perSecond }]) => `${name} ${Math.round(perSecond)}`);
     process.stdout.write(`${number === 0 ? "warm-up" : `round ${number}`}: ${rates.join(", ")}\n`);
   }
   return results;
@@ -142,8 +107,8 @@ const compare = async (life: Life, sample: string, server: Server): Promise<void
     await targetsOf(server.url, projects.large),
   ];
   const ours: Reader = { pid: life.pid, port: Number(new URL(life.url).port) };
-  const bare = await startBare(server.url);
-  const generator = startGenerator();
+  const bare = await startServer("reads/bare.ts", { DATABASE_URL: server.url });
+  const generator = startWorker<Order, Requests>("reads/load.ts");
   const stage = { server, generator };
   try {
     const compared = await run({
@@ -168,19 +133,4 @@ const compare = async (life: Life, sample: string, server: Server): Promise<void
   }
 };
 
-const server = await startPostgres();
-try {
-  const installation = await Installation.open();
-  try {
-    const life = await installation.start({
-      DATABASE_URL: server.url,
-      PLATFORM_SANDBOX_PROVIDER: "simulated",
-    });
-    await compare(life, installation.sample, server);
-    await life.end("SIGTERM");
-  } finally {
-    await installation.close();
-  }
-} finally {
-  await server.close();
-}
+await withService((life, { installation, server }) => compare(life, installation.sample, server));

@@ -20,7 +20,7 @@ import { PROVIDER_KEY, RUNTIME_ROWS, startWithRuntimes } from "../support/servic
 import { middle, mib } from "./boot/figures.ts";
 import { memoryOf, placeOf, stopWhole } from "./boot/places.ts";
 import { untilReady } from "./boot/warm.ts";
-import { wholeFrom1 } from "./options.ts";
+import { wholeFrom1 } from "./figures.ts";
 
 const { values } = parseArgs({
   options: {

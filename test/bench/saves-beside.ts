@@ -14,7 +14,7 @@ import { programCommand } from "../../daemon/saving/workspace-program.ts";
 import { BACKGROUND_SHARE } from "../../src/domain/save/order.ts";
 import { wholeFrame } from "../../src/domain/save/frames.ts";
 import type { Listing } from "../../src/domain/save/listing.ts";
-import { wholeFrom1 } from "./options.ts";
+import { median, wholeFrom1 } from "./figures.ts";
 import { env, guarded, makeTree, path, place, program, workspace } from "./saves/workspace.ts";
 
 const { values } = parseArgs({
@@ -107,8 +107,6 @@ for (let round = 0; round < ROUNDS; round += 1) {
   rounds.push({ alone: before ?? (await testSeconds()), beside, save: saved });
   // oxlint-enable no-await-in-loop
 }
-const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0;
 const result = {
   files: FILES,
   changed: CHANGED,

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { framesFrom, readMemory } from "../../daemon/saving/memory.ts";
 import type { Listing } from "../../src/domain/save/listing.ts";
-import { wholeFrom1 } from "./options.ts";
+import { median, wholeFrom1 } from "./figures.ts";
 import { git, guarded, makeTree, path, place, root, run, workspace } from "./saves/workspace.ts";
 
 const { values } = parseArgs({
@@ -68,9 +68,6 @@ const contenders = (commit: string): Readonly<Record<string, () => void>> => ({
       run({ ...place, command: "read", request: wanted });
   },
 });
-
-const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? 0;
 
 const results: object[] = [];
 for (const files of SIZES) {

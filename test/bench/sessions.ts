@@ -14,6 +14,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Installation, type Life } from "../support/service/process-service.ts";
+import { median } from "./figures.ts";
 import { begin, has } from "./sessions/begin.ts";
 import { addStopped } from "./sessions/rows.ts";
 
@@ -47,8 +48,6 @@ const ticksOf = (pid: number): number => Number(fieldsOf(pid)[11]) + Number(fiel
 const rssOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 
-const median = (figures: readonly number[]): number =>
-  figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? Number.NaN;
 const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10;
 
 const memoryFile = ({ directory }: Installation): string => path.join(directory, "memory.json");

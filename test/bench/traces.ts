@@ -6,14 +6,13 @@
  * writes them in batches, and a larger batch costs less for each webhook. Prints the CPU time of each service for an accepted
  * webhook and for a session, and the ratios within each round. The last line is one JSON object.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Collector } from "../support/servers/collector.ts";
 import { Installation } from "../support/service/process-service.ts";
 import { begin } from "./sessions/begin.ts";
+import { median, turned } from "./figures.ts";
+import { startWorker } from "./programs.ts";
 import { SECRET, startPostgres, startService, type Receiver } from "./webhook/contenders.ts";
 import type { Order, Outcome } from "./webhook/load.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
@@ -33,7 +32,7 @@ const [rounds, seconds, rate, boots] = [values.rounds, values.seconds, values.ra
   Number,
 ) as [number, number, number, number];
 
-const generator = fork(path.join(import.meta.dirname, "webhook/load.ts"), { execArgv: [] });
+const generator = startWorker<Order, Outcome>("webhook/load.ts");
 
 const rest = (): Promise<void> => delay(REST_MS);
 
@@ -41,15 +40,11 @@ const rest = (): Promise<void> => delay(REST_MS);
 const turn = async ({ pid, port, path: target }: Receiver): Promise<number> => {
   const order: Order = { port, path: target, secret: SECRET, connections: CONNECTIONS, seconds, rate };
   const before = cpuMsOf(pid);
-  generator.send(order);
-  const [outcome] = (await once(generator, "message")) as [Outcome];
+  const outcome = await generator.ask(order);
   // Spans are sent, and records are written, after the answers.
   await rest();
   return ((cpuMsOf(pid) - before) * 1000) / (outcome.answers["202"] ?? 0);
 };
-
-const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
 const collector = await Collector.open();
 const SETTINGS = {
@@ -104,10 +99,7 @@ const forBoots = async (name: Name): Promise<Contender> => {
 /** Each service once, in an order that changes from round to round. */
 const roundOf = async (contenders: Readonly<Record<Name, Contender>>, round: number): Promise<Costs> => {
   const costs = { plain: 0, measured: 0, traced: 0 };
-  for (const place of NAMES.keys()) {
-    const name = NAMES[(round + place) % NAMES.length] ?? "plain";
-    costs[name] = await contenders[name].turn();
-  }
+  for (const name of turned(NAMES, round)) costs[name] = await contenders[name].turn();
   return costs;
 };
 
@@ -147,6 +139,6 @@ try {
     `${JSON.stringify({ rounds, seconds, rate, boots, spans: collector.spans.length, webhook, session })}\n`,
   );
 } finally {
-  generator.disconnect();
+  generator.close();
   await collector.close();
 }

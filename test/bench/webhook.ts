@@ -1,8 +1,7 @@
 /**
  * `npm run bench:webhook [-- --rounds 5 --seconds 4 --connections 16,64,256 --starts 500]`: accepted signed webhooks a
- * second with everything durable, beside (a) a bare `node:http` receiver with `pg` that checks the HMAC and does one insert a
- * request, (b) the same without a database, and (c) pgbench's one-row inserts, on an embedded Postgres server with fsync and
- * synchronous_commit on.
+ * second with everything durable, beside a bare `node:http` receiver with `pg` that checks the HMAC and does one insert a
+ * request, and pgbench's one-row inserts, on an embedded Postgres server with fsync and synchronous_commit on.
  *
  * The first service's account has one slot, which is taken: every webhook is answered `queued`, after its ledger row and its
  * place in the queue are committed. The second service has a slot for each: every webhook is answered `fired`, after its ledger
@@ -15,9 +14,6 @@
  * are no pass mark: on a small machine the generator shares the cores with what it measures. The last line is one JSON
  * object.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import path from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import {
@@ -31,10 +27,11 @@ import {
   type Server,
 } from "./webhook/contenders.ts";
 import type { Order, Outcome } from "./webhook/load.ts";
-import { clientsFor, measureInserts, PGBENCH } from "./webhook/pgbench.ts";
+import { clientsFor, measureInserts } from "./webhook/pgbench.ts";
 import { cpuMsOf } from "./webhook/processes.ts";
 import { summary, table, type Measure, type Round } from "./webhook/report.ts";
-import { wholeFrom1 } from "./options.ts";
+import { turned, wholeFrom1 } from "./figures.ts";
+import { startWorker } from "./programs.ts";
 
 const { values } = parseArgs({
   options: {
@@ -68,27 +65,8 @@ const cpuAtRest = async (receiver: number, postgres: number) => {
   return before;
 };
 
-interface Generator {
-  readonly ask: (order: Order) => Promise<Outcome>;
-  readonly close: () => void;
-}
-
-const startGenerator = (): Generator => {
-  const child = fork(path.join(import.meta.dirname, "webhook/load.ts"), { execArgv: [] });
-  const ended = once(child, "exit");
-  return {
-    ask: async (order) => {
-      child.send(order);
-      const answer = (await Promise.race([once(child, "message"), ended])) as [Outcome | number | null];
-      const [outcome] = answer;
-      if (outcome === null || typeof outcome === "number") throw new Error("the load generator ended");
-      return outcome;
-    },
-    close: () => {
-      child.disconnect();
-    },
-  };
-};
+const startGenerator = () => startWorker<Order, Outcome>("webhook/load.ts");
+type Generator = ReturnType<typeof startGenerator>;
 
 interface Turn {
   readonly server: Server;
@@ -114,7 +92,7 @@ const measure = async (
     ...bound,
   });
   const after = await cpuAtRest(receiver.pid, server.pid);
-  const { "202": accepted = 0, ...refused } = outcome.answers;
+  const { "202": accepted = 0, ...others } = outcome.answers;
   receiver.accepted += accepted;
   const usEach = (ms: number): number => (ms * 1000) / accepted;
   return {
@@ -125,8 +103,7 @@ const measure = async (
     cpuUs: usEach(after.receiver - before.receiver),
     postgresCpuUs: usEach(after.postgres - before.postgres),
     generatorCpuUs: usEach(outcome.generatorCpuMs),
-    refused,
-    disconnected: outcome.disconnected,
+    refused: Object.values(others).reduce((sum, count) => sum + count, outcome.disconnected),
   };
 };
 
@@ -135,7 +112,6 @@ interface Contenders {
   /** It has a Postgres server of its own: the other one has no more connections. */
   readonly starting: { readonly receiver: Receiver; readonly server: Server };
   readonly bare: Receiver;
-  readonly noDatabase: Receiver;
 }
 
 /** One round: each contender's turn, beginning with the one that `shift` says. */
@@ -153,15 +129,12 @@ const round = async (contenders: Contenders, turn: Turn, shift: number): Promise
       result.bare = await measure(contenders.bare, turn);
     },
     async () => {
-      result.noDatabase = await measure(contenders.noDatabase, turn);
-    },
-    async () => {
       await statements(turn.server.benchUrl, "CHECKPOINT");
       const clients = clientsFor(turn.connections);
       result.inserts = await measureInserts(turn.server.benchUrl, { clients, seconds });
     },
   ];
-  for (const index of turns.keys()) await turns[(index + shift) % turns.length]?.();
+  for (const take of turned(turns, shift)) await take();
   return result as Round;
 };
 
@@ -173,8 +146,8 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
       for (const [connections, results] of measured) {
         const result = await round(contenders, { server, generator, connections }, number);
         if (number > 0) results.push(result);
-        const rates = [result.ours, result.starting, result.bare, result.noDatabase, result.inserts].map(
-          ({ perSecond }) => Math.round(perSecond),
+        const rates = [result.ours, result.starting, result.bare, result.inserts].map(({ perSecond }) =>
+          Math.round(perSecond),
         );
         process.stdout.write(
           `${number === 0 ? "warm-up" : `round ${number}`}, ${connections} connections: ${rates.join(" / ")}\n`,
@@ -184,24 +157,17 @@ const run = async (contenders: Contenders, server: Server): Promise<void> => {
   } finally {
     generator.close();
   }
-  const figures = [...measured].map(([connections, results]) =>
-    summary(results, { connections, clients: clientsFor(connections) }),
-  );
+  const figures = [...measured].map(([connections, results]) => summary(results, connections));
   const { ours, starting, bare } = contenders;
   const kept = {
     ours: { accepted: ours.accepted, kept: await ours.kept() },
     starting: { accepted: starting.receiver.accepted, kept: await starting.receiver.kept() },
     bare: { accepted: bare.accepted, kept: await bare.kept() },
   };
-  for (const figure of figures) {
-    const inserts = `${PGBENCH}, ${figure.pgbench_clients} clients`;
-    process.stdout.write(`\n${table(figure.connections, inserts, figure)}`);
-  }
+  for (const figure of figures) process.stdout.write(table(figure));
+  process.stdout.write(`accepted in all and found again: ${JSON.stringify(kept)}\n`);
   process.stdout.write(
-    `\naccepted in all and found again: the services ${kept.ours.accepted}, ${kept.ours.kept}, and ${kept.starting.accepted}, ${kept.starting.kept}; (a) ${kept.bare.accepted}, ${kept.bare.kept}\n`,
-  );
-  process.stdout.write(
-    `${JSON.stringify({ rounds, seconds, starts, pgbench: PGBENCH, durability: kept, measured: figures })}\n`,
+    `${JSON.stringify({ rounds, seconds, starts, durability: kept, measured: figures })}\n`,
   );
 };
 
@@ -217,8 +183,7 @@ try {
   const ours = opened(await startService(server));
   const starting = opened(await startStartingService(startingServer));
   const bare = opened(await startBare(server.benchUrl, ours));
-  const noDatabase = opened(await startBare(null, ours));
-  await run({ ours, starting: { receiver: starting, server: startingServer }, bare, noDatabase }, server);
+  await run({ ours, starting: { receiver: starting, server: startingServer }, bare }, server);
 } finally {
   for (const close of closing.toReversed()) await close();
 }

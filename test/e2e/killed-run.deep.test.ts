@@ -1,6 +1,6 @@
 /** A test run or a benchmark that is killed with -9 leaves nothing on the machine. */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -8,8 +8,7 @@ import { afterEach, expect, it } from "vitest";
 import type { Started, Word } from "../support/programs/guarded-main.ts";
 import { processesIn, programOf } from "../support/machine/processes-in.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
-import { lighttpdMissing } from "../bench/git/lighttpd.ts";
-import { PGBENCH } from "../bench/webhook/pgbench.ts";
+import { lacksPgbench } from "../bench/webhook/pgbench.ts";
 import { lacksEngine } from "../support/machine/container-engine.ts";
 import { nginxProgram, sandboxesStartHere } from "../support/requirements.ts";
 
@@ -74,8 +73,7 @@ it.runIf(sandboxesStartHere)(
 /** Parts of benchmarks, each with its program and what it lacks here. */
 const PARTS = [
   { word: "nginx", program: "nginx", lacks: nginxProgram === undefined ? "nginx" : null },
-  { word: "lighttpd", program: "lighttpd", lacks: lighttpdMissing },
-  { word: "pgbench", program: "pgbench", lacks: PGBENCH === "pgbench" ? null : "pgbench" },
+  { word: "pgbench", program: "pgbench", lacks: lacksPgbench },
   { word: "engine", program: "dockerd", lacks: lacksEngine },
 ] as const;
 
@@ -85,7 +83,7 @@ const PARTS = [
  */
 const isLeftOut = (word: string): boolean =>
   (word === "engine" && process.env["PLATFORM_CI_WITHOUT_DOCKER"] === "1") ||
-  (word === "pgbench" && process.env["CI"] === "true" && PGBENCH !== "pgbench");
+  (word === "pgbench" && process.env["CI"] === "true" && lacksPgbench !== null);
 
 for (const { word, program, lacks } of PARTS.filter((part) => !isLeftOut(part.word))) {
   it.skipIf(lacks !== null)(
@@ -99,26 +97,3 @@ for (const { word, program, lacks } of PARTS.filter((part) => !isLeftOut(part.wo
     },
   );
 }
-
-/** Some machines give root no control groups. `bench:starved` does not run there. */
-const givesGroups = (): boolean => {
-  const isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
-  const directory = `/sys/fs/cgroup/${isUnified ? "" : "cpu/"}platform-tried-${process.pid}`;
-  try {
-    mkdirSync(directory);
-    rmdirSync(directory);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-if (givesGroups())
-  it("a benchmark that is killed leaves no control group and no process of it", async () => {
-    const { directory } = await start("group");
-    const [pid = ""] = readFileSync(path.join(directory, "cgroup.procs"), "utf8").split("\n");
-    expect(programOf(Number(pid))).toBe("sleep");
-    child?.kill("SIGKILL");
-    await expect.poll(() => existsSync(directory)).toBe(false);
-    expect(programOf(Number(pid))).not.toBe("sleep");
-  });

@@ -112,19 +112,6 @@ export const BENCHES: readonly Bench[] = [
     ],
   },
   {
-    name: "proxy",
-    options: "--rounds 1 --seconds 2 --streams 200",
-    figures: [
-      {
-        work: "the daemon's proxy, CPU beside nginx",
-        at: ["ratios", "cpu_to_nginx"],
-        unit: "×",
-        aim: "≤ 2.5",
-      },
-      { work: "the daemon's proxy, CPU beside undici", at: ["ratios", "cpu_to_undici"], unit: "×" },
-    ],
-  },
-  {
     name: "boot",
     options: "--boots 5 --providers local --pool 0 --limits usual",
     figures: [
@@ -154,17 +141,6 @@ export const BENCHES: readonly Bench[] = [
     ],
   },
   {
-    name: "daemon-start",
-    options: "--starts 10",
-    figures: [
-      {
-        work: "the daemon's start, as in a sandbox, more than bare Node",
-        at: ["rows", 3, "over_bare_ms"],
-        unit: "ms",
-      },
-    ],
-  },
-  {
     name: "events",
     options: "--rounds 2 --commits 10 --window-s 6",
     figures: [
@@ -185,7 +161,7 @@ export const BENCHES: readonly Bench[] = [
   },
   {
     name: "conversation",
-    options: "--parts twins --counts 50 --tokens 15 --readers 100 --sessions 0 --idle-readers 0",
+    options: "--counts 50 --tokens 15 --readers 100 --sessions 0 --idle-readers 0",
     figures: streamed("50"),
   },
   {
@@ -234,18 +210,13 @@ export const BENCHES: readonly Bench[] = [
   },
   {
     name: "scheduler",
-    options: "--counts 1000000 --ticks 20 --due 200 --projects 4 --others 0 --rounds 1",
+    options: "--counts 1000000 --ticks 20",
     figures: [
       {
         work: "a million cron triggers, resident memory of their process in all",
         at: ["held", 0, "rss_mb"],
         unit: "MB",
         aim: "≤ 300",
-      },
-      {
-        work: "cron triggers that are due in one second, last row beside bare inserts",
-        at: ["late", 0, "ratios", "max_to_each"],
-        unit: "×",
       },
     ],
   },
@@ -324,22 +295,6 @@ export const BENCHES: readonly Bench[] = [
         at: ["session", "traces", "median"],
         unit: "×",
         aim: "≤ 1.1",
-      },
-    ],
-  },
-  {
-    name: "actors",
-    options: "",
-    figures: [
-      {
-        work: "our host's time a message, beside a fiber and a queue",
-        at: ["ratios", "host", "time"],
-        unit: "×",
-      },
-      {
-        work: "our host's memory, beside a fiber and a queue",
-        at: ["ratios", "host", "bytes"],
-        unit: "×",
       },
     ],
   },

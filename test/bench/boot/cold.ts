@@ -1,5 +1,5 @@
 /** One session after the other, each in a sandbox of its own that is made for it. */
-import { median } from "../scheduler/figures.ts";
+import { median } from "../figures.ts";
 import type { Life } from "../../support/service/process-service.ts";
 import { placeOf, stopWhole } from "./places.ts";
 import { middle, p95 } from "./figures.ts";

@@ -1,12 +1,9 @@
 /** How long other requests take while many sessions boot at once, beside a bare server on the same busy machine. */
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { Agent, get } from "node:http";
-import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { TOKEN, type Life } from "../../support/service/process-service.ts";
-import { quantile, rounded } from "../scheduler/figures.ts";
-import type { Listening } from "./answering.ts";
+import { quantile, rounded } from "../figures.ts";
+import { startServer } from "../programs.ts";
 import { placeOf, stopWhole } from "./places.ts";
 
 const EVERY_MS = 20;
@@ -78,12 +75,6 @@ class Asking {
   }
 }
 
-const startBare = async () => {
-  const child = fork(path.join(import.meta.dirname, "answering.ts"), { execArgv: [] });
-  const [{ port }] = (await once(child, "message")) as [Listening];
-  return { url: `http://127.0.0.1:${port}/`, close: () => child.disconnect() };
-};
-
 const runningOf = async (life: Life, projectId: string, wanted: readonly string[]) => {
   const all = await life.everyPage<{ readonly id: string; readonly status: string }>(
     `/v1/projects/${projectId}/sessions`,
@@ -102,8 +93,11 @@ export const bootsAtOnce = async (
   { projectId, asked, count }: { readonly projectId: string; readonly asked: string; readonly count: number },
 ) => {
   const sessions = `/v1/projects/${projectId}/sessions`;
-  const bare = await startBare();
-  const [ours, other] = [new Asking(`${life.url}${sessions}/${asked}`), new Asking(bare.url)];
+  const bare = await startServer("boot/answering.ts");
+  const [ours, other] = [
+    new Asking(`${life.url}${sessions}/${asked}`),
+    new Asking(`http://127.0.0.1:${bare.port}/`),
+  ];
   try {
     const began = performance.now();
     const created = await Promise.all(Array.from({ length: count }, () => life.call("POST", sessions, {})));

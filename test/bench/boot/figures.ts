@@ -1,5 +1,5 @@
 /** Medians and quantiles of times, in whole ms. */
-import { median, quantile } from "../scheduler/figures.ts";
+import { median, quantile } from "../figures.ts";
 
 /** With fewer values than this, the 95th percentile is the largest one. */
 export const P95_LEAST = 20;

@@ -1,11 +1,5 @@
 /** Figures of several rounds. */
-const rounded = (value: number): number => Math.round(value * 100) / 100;
-
-/** The value below which this part of the sorted values is. */
-export const quantile = (values: readonly number[], part: number): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
-};
+import { quantile, rounded } from "../figures.ts";
 
 /** One round's latencies, in ms. */
 export interface Latencies {

@@ -10,8 +10,6 @@ const nowMs = (): number => Number(process.hrtime.bigint() / 1000n) / 1000;
 export interface Reader {
   /** From each token's instant to its event, ms. */
   readonly latencies: number[];
-  /** Bytes and frames that came. */
-  readonly got: { bytes: number; frames: number };
   readonly close: () => void;
 }
 
@@ -57,31 +55,18 @@ export const conversationText = (): Take => {
   };
 };
 
-interface OpencodeData {
-  readonly type: string;
-  readonly properties: { readonly delta?: string };
-}
-
-/** opencode's own events. */
-export const opencodeText = (): Take => (_, data) => {
-  const { type, properties } = JSON.parse(data) as OpencodeData;
-  return type === "message.part.delta" ? (properties.delta ?? "") : "";
-};
-
 /** Resolves when the stream is open. */
 export const openReader = (options: RequestOptions, take: Take): Promise<Reader> =>
   new Promise((resolve, reject) => {
     const call = request({ ...options, agent: false }, (response) => {
       if (response.statusCode !== 200) return reject(new Error(`the stream answered ${response.statusCode}`));
       const latencies: number[] = [];
-      const got = { bytes: 0, frames: 0 };
       let rest = "";
       let text = "";
       const frame = (lines: string): void => {
         const event = /^event: (\w+)$/m.exec(lines)?.[1] ?? "message";
         const data = /^data: (.*)$/m.exec(lines)?.[1];
         if (data === undefined) return;
-        got.frames += 1;
         text += take(event, data);
         const at = nowMs();
         let end = 0;
@@ -92,13 +77,12 @@ export const openReader = (options: RequestOptions, take: Take): Promise<Reader>
         text = text.slice(end);
       };
       response.setEncoding("utf8").on("data", (chunk: string) => {
-        got.bytes += chunk.length;
         const frames = (rest + chunk).split("\n\n");
         rest = frames.pop() ?? "";
         for (const one of frames) frame(one);
       });
       response.on("error", () => undefined);
-      resolve({ latencies, got, close: () => call.destroy() });
+      resolve({ latencies, close: () => call.destroy() });
     });
     call.on("error", reject);
     call.end();

@@ -4,9 +4,8 @@
  * once. Each reader gets a comment every 15 s, as the service's do.
  */
 import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import * as pg from "pg";
-import type { Listening } from "../reads/bare.ts";
+import { serveParent } from "../programs.ts";
 import { CHANNEL, TABLE } from "./names.ts";
 
 const COMMENT_MS = 15_000;
@@ -53,7 +52,4 @@ const server = createServer((request, response) => {
   readers.set(project, own.add(response));
   response.on("close", () => own.delete(response));
 });
-server.listen(0, "127.0.0.1", () => {
-  process.send?.({ port: (server.address() as AddressInfo).port } satisfies Listening);
-});
-process.on("disconnect", () => process.exit());
+serveParent(server);

@@ -3,8 +3,9 @@
  * the event with a number that is asked for.
  */
 import { Agent, request, type RequestOptions } from "node:http";
+import { obey } from "../programs.ts";
 
-/** The crowd opens streams, closes all of them, or says when each of them got an event. */
+/** The crowd opens streams, or says when each of them got an event. */
 export type Order =
   | {
       readonly kind: "open";
@@ -13,8 +14,7 @@ export type Order =
       readonly tokens: readonly string[];
       readonly count: number;
     }
-  | { readonly kind: "heard"; readonly number: number; readonly patienceMs: number }
-  | { readonly kind: "close" };
+  | { readonly kind: "heard"; readonly number: number; readonly patienceMs: number };
 
 /** When each reader got the event, in ms of the machine's monotonic clock. Readers that did not get it are missing. */
 export type Heard = readonly number[];
@@ -22,7 +22,7 @@ export type Heard = readonly number[];
 const nowMs = (): number => Number(process.hrtime.bigint() / 1000n) / 1000;
 
 const agent = new Agent({ keepAlive: false, maxSockets: Infinity });
-const closing: (() => void)[] = [];
+let opened = 0;
 /** By the event's number: when each reader got it, and what waits until all have. */
 const instants = new Map<number, number[]>();
 let changed = (): void => undefined;
@@ -54,29 +54,23 @@ const open = (options: RequestOptions): Promise<void> =>
     });
     call.on("error", reject);
     call.end();
-    closing.push(() => call.destroy());
   });
 
-const perform = async (order: Order): Promise<Heard | null> => {
+const perform = async (order: Order): Promise<Heard> => {
   if (order.kind === "open") {
     const { port, path, tokens, count } = order;
     for (let index = 0; index < count; index += 1) {
       const token = tokens[Math.floor((index * tokens.length) / count)] ?? "";
       await open({ host: "127.0.0.1", port, path, headers: { authorization: `Bearer ${token}` } });
     }
-    return null;
+    opened += count;
+    return [];
   }
-  if (order.kind === "close") {
-    for (const close of closing.splice(0)) close();
-    instants.clear();
-    return null;
-  }
-  const all = closing.length;
   const got = (): number => instants.get(order.number)?.length ?? 0;
   await new Promise<void>((resolve) => {
     const patience = setTimeout(resolve, order.patienceMs);
     changed = () => {
-      if (got() < all) return;
+      if (got() < opened) return;
       clearTimeout(patience);
       resolve();
     };
@@ -87,10 +81,5 @@ const perform = async (order: Order): Promise<Heard | null> => {
   return heard;
 };
 
-process.on("message", (order: Order) => {
-  perform(order).then(
-    (heard) => process.send?.({ heard }),
-    (error: unknown) => process.send?.({ failed: String(error) }),
-  );
-});
+obey(async (order: Order) => ({ heard: await perform(order) }));
 process.on("disconnect", () => process.exit());

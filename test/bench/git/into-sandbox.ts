@@ -5,16 +5,12 @@ import type { Life } from "../../support/service/process-service.ts";
 const saidAt = (log: string, said: string): number =>
   Date.parse(new RegExp(`^(\\S+) daemon ${said}(?: |$)`, "m").exec(log)?.[1] ?? "");
 
-/** Seconds until the branch was checked out. The agent runtime starts beside the clone, as in every boot. */
-interface Cloned {
-  /** Since the daemon's first word. */
-  readonly clone: number;
-  /** Since the session was accepted: cutting the branch and starting the sandbox are in it. */
-  readonly sinceAccepted: number;
-}
-
-/** Boots a session of the project, and takes it away again. Rejects when the boot fails. */
-export const cloneIntoSandbox = async (life: Life, projectId: string): Promise<Cloned> => {
+/**
+ * Boots a session of the project, and takes it away again. Rejects when the boot fails.
+ *
+ * @returns seconds from the daemon's first word until the branch was checked out. The agent runtime starts beside the clone, as in every boot
+ */
+export const cloneIntoSandbox = async (life: Life, projectId: string): Promise<number> => {
   const sessions = `/v1/projects/${projectId}/sessions`;
   const { id } = (await life.call("POST", sessions, {})) as { readonly id: string };
   const session = await life.session(projectId, id, ["running", "failed"]);
@@ -24,9 +20,5 @@ export const cloneIntoSandbox = async (life: Life, projectId: string): Promise<C
   await life.call("POST", `${sessions}/${id}/stop`);
   await life.session(projectId, id, ["stopped"]);
   await life.call("DELETE", `${sessions}/${id}`);
-  const checkedOut = saidAt(log, "checked out");
-  return {
-    clone: (checkedOut - saidAt(log, "listening")) / 1000,
-    sinceAccepted: (checkedOut - Date.parse(String(session["created_at"]))) / 1000,
-  };
+  return (saidAt(log, "checked out") - saidAt(log, "listening")) / 1000;
 };

@@ -1,7 +1,7 @@
 /** A provider of models in a process of its own: a short answer, or one that streams as many tokens as the request names. */
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
+import { serveParent } from "../programs.ts";
 
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`;
 const TOKEN = event({ type: "content_block_delta", delta: { text: "word " } });
@@ -30,5 +30,5 @@ const server = createServer((request, response) => {
     };
     write();
   });
-}).listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));
-process.once("disconnect", () => process.exit());
+});
+serveParent(server);

@@ -7,7 +7,7 @@
  */
 import type { Page } from "playwright-core";
 import { setTimeout as delay } from "node:timers/promises";
-import { quantile } from "../conversation/figures.ts";
+import { quantile } from "../figures.ts";
 import { sessionAddress, type Stage } from "./stage.ts";
 
 export interface Delays {

@@ -1,6 +1,6 @@
 /** How long a reader waits for the first view, and for another page of the project. Measured by the page's own clock. */
 import type { Page } from "playwright-core";
-import { quantile } from "../conversation/figures.ts";
+import { quantile } from "../figures.ts";
 import type { Stage } from "./stage.ts";
 
 export interface Times {

@@ -5,13 +5,8 @@
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import * as pg from "pg";
-
-/** What it says to its parent once it listens. */
-export interface Listening {
-  readonly port: number;
-}
+import { answer, answerWith, serveParent } from "../programs.ts";
 
 /** As many as the service has. */
 const CONNECTIONS = 10;
@@ -40,14 +35,6 @@ const pool = new pg.Pool({
 const rows = async (name: string, text: string, values: readonly unknown[]): Promise<readonly unknown[]> =>
   (await pool.query<Record<string, unknown>>({ name, text, values: [...values] })).rows;
 
-const answer = (response: ServerResponse, status: number, body: string): void => {
-  response.writeHead(status, {
-    "content-type": "application/json",
-    "content-length": Buffer.byteLength(body),
-  });
-  response.end(body);
-};
-
 const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const { pid, sid, limit } = PATH.exec(request.url ?? "")?.groups ?? {};
   if (request.method !== "GET" || pid === undefined) return answer(response, 404, "{}");
@@ -66,13 +53,4 @@ const serve = async (request: IncomingMessage, response: ServerResponse): Promis
   return session === undefined ? answer(response, 404, "{}") : answer(response, 200, JSON.stringify(session));
 };
 
-const server = createServer((request, response) => {
-  serve(request, response).catch((error: unknown) => {
-    process.stderr.write(`${String(error)}\n`);
-    answer(response, 500, "{}");
-  });
-});
-server.listen(0, "127.0.0.1", () => {
-  process.send?.({ port: (server.address() as AddressInfo).port } satisfies Listening);
-});
-process.on("disconnect", () => process.exit());
+serveParent(createServer((request, response) => answerWith(response, serve(request, response))));

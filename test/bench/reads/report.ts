@@ -1,4 +1,5 @@
 /** Medians, ratios and how they are printed. */
+import { median, rounded } from "../figures.ts";
 
 /** What one turn of a server came to. */
 export interface Measure {
@@ -10,15 +11,6 @@ export interface Measure {
 
 type Round = Readonly<Record<string, Measure>>;
 type Rounds = readonly Round[];
-
-export const median = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
-};
-
-const rounded = (value: number): number => Number(value.toFixed(2));
 
 const figure = (round: Round, name: string, of: (measure: Measure) => number): number => {
   const measure = round[name];

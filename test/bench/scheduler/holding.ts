@@ -16,7 +16,8 @@ import { Scheduler, schedulerLayer } from "../../../src/duties/scheduler.ts";
 import { Timers, timersLayer } from "../../../src/actors/timers.ts";
 import { Projects, type Project, type ProjectState } from "../../../src/store/ports/projects/projects.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
-import { median, rounded } from "./figures.ts";
+import { median, rounded } from "../figures.ts";
+import { obey } from "../programs.ts";
 import { manifestOf, spread, uuid } from "./manifests.ts";
 
 /** What the parent asks for. */
@@ -224,12 +225,6 @@ const measure = Effect.fnUntraced(function* ({ triggers, ticks }: HoldingOrder) 
   } satisfies Holding;
 });
 
-process.on("message", (order: HoldingOrder) => {
-  Effect.runPromise(measure(order).pipe(Effect.scoped, Effect.provide(TestClock.layer()))).then(
-    (holding) => process.send?.(holding),
-    (error: unknown) => {
-      process.stderr.write(`${String(error)}\n`);
-      process.exit(1);
-    },
-  );
-});
+obey((order: HoldingOrder) =>
+  Effect.runPromise(measure(order).pipe(Effect.scoped, Effect.provide(TestClock.layer()))),
+);

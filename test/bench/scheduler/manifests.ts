@@ -86,19 +86,3 @@ export const manifestOf = (
     return entry(slug, expressionOf(seed, months), ZONES[Math.floor(seed / 10) % ZONES.length] ?? "UTC");
   }).join("");
 };
-
-/** The manifest of a project whose triggers are all due at one instant of this year, a whole second. */
-export const manifestDueAt = (instantMs: number, triggers: number): string => {
-  const at = new Date(instantMs);
-  const fields = [
-    at.getUTCSeconds(),
-    at.getUTCMinutes(),
-    at.getUTCHours(),
-    at.getUTCDate(),
-    at.getUTCMonth() + 1,
-    "*",
-  ];
-  return Array.from({ length: triggers }, (_, index) => entry(`due-${index}`, fields.join(" "), "UTC")).join(
-    "",
-  );
-};

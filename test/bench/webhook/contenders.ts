@@ -1,7 +1,5 @@
 /** Who is measured: the service and the bare receivers, each in a process of its own on one Postgres server. */
-import { fork, type ChildProcess } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
@@ -12,7 +10,7 @@ import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts"
 import { databaseAt } from "../../support/postgres/databases.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 import { Installation, type Life } from "../../support/service/process-service.ts";
-import type { Listening } from "./bare.ts";
+import { startServer } from "../programs.ts";
 import { childrenOf } from "./processes.ts";
 
 export const SECRET = randomUUID();
@@ -166,40 +164,39 @@ const serviceWith = async (
   };
 };
 
-/** Starts a program of this folder that says something first. */
-const begin = async (
-  program: string,
-  settings: Readonly<Record<string, string>>,
-): Promise<{ readonly child: ChildProcess; readonly said: unknown }> => {
-  const { DATABASE_URL: _given, ...environment } = process.env;
-  const child = fork(path.join(import.meta.dirname, program), {
-    env: { ...environment, ...settings },
-    execArgv: [],
-  });
-  const [said] = (await once(child, "message")) as [unknown];
-  return { child, said };
-};
-
-/** The bare receiver, over a database or over none. Its path is the service's, so that requests are of one length. */
+/** The bare receiver. Its path is the service's, so that requests are of one length. */
 export const startBare = async (
-  databaseUrl: string | null,
+  databaseUrl: string,
   like: Receiver,
-): Promise<Receiver & { readonly close: () => void }> => {
-  const database: Record<string, string> = databaseUrl === null ? {} : { DATABASE_URL: databaseUrl };
-  const { child, said } = await begin("bare.ts", { ...database, WEBHOOK_SECRET: SECRET });
-  if (child.pid === undefined) throw new Error("the bare receiver has no process");
-  return {
-    pid: child.pid,
-    port: (said as Listening).port,
-    path: like.path,
-    accepted: 0,
-    kept: async () => {
-      if (databaseUrl === null) return 0;
-      const [row] = await statements(databaseUrl, "SELECT count(*)::int AS count FROM deliveries");
-      return Number(row?.["count"]);
-    },
-    close: () => {
-      child.kill("SIGTERM");
-    },
-  };
+): Promise<Receiver & { readonly close: () => void }> => ({
+  ...(await startServer("webhook/bare.ts", { DATABASE_URL: databaseUrl, WEBHOOK_SECRET: SECRET })),
+  path: like.path,
+  accepted: 0,
+  kept: async () => {
+    const [row] = await statements(databaseUrl, "SELECT count(*)::int AS count FROM deliveries");
+    return Number(row?.["count"]);
+  },
+});
+
+/** Works with a service over a Postgres server of its own; neither is left behind. */
+export const withService = async (
+  work: (
+    life: Life,
+    place: { readonly installation: Installation; readonly server: Server },
+  ) => Promise<unknown>,
+): Promise<void> => {
+  const server = await startPostgres();
+  try {
+    const installation = await Installation.open();
+    try {
+      const settings = { DATABASE_URL: server.url, PLATFORM_SANDBOX_PROVIDER: "simulated" };
+      const life = await installation.start(settings);
+      await work(life, { installation, server });
+      await life.end("SIGTERM");
+    } finally {
+      await installation.close();
+    }
+  } finally {
+    await server.close();
+  }
 };

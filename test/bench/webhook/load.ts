@@ -7,6 +7,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createHistogram } from "node:perf_hooks";
+import { obey } from "../programs.ts";
 
 /** One round, as the parent asks for it. */
 export interface Order {
@@ -217,12 +218,4 @@ class Round {
   }
 }
 
-process.on("message", (order: Order) => {
-  new Round(order).run().then(
-    (outcome) => process.send?.(outcome),
-    (error: unknown) => {
-      process.stderr.write(`${String(error)}\n`);
-      process.exit(1);
-    },
-  );
-});
+obey((order: Order) => new Round(order).run());

@@ -1,16 +1,12 @@
-/**
- * One-row inserts without HTTP: PostgreSQL's own pgbench where the machine has it, else a plain loop over `pg` that is
- * named as what it is.
- */
+/** One-row inserts without HTTP, by PostgreSQL's own pgbench. */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { accessSync, constants, readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import * as pg from "pg";
 import { guardedDirectory } from "../../support/machine/guard.ts";
-import { quantile } from "../scheduler/figures.ts";
+import { quantile } from "../figures.ts";
 
 const run = promisify(execFile);
 
@@ -42,8 +38,7 @@ const PROGRAM = [...debianFolders(), ...(process.env["PATH"] ?? "").split(path.d
   .map((directory) => path.join(directory, "pgbench"))
   .find(isProgram);
 
-/** What makes the inserts: `pgbench`, or the loop that stands in for it. */
-export const PGBENCH = PROGRAM === undefined ? "pg loop" : "pgbench";
+export const lacksPgbench = PROGRAM === undefined ? "pgbench" : null;
 
 export const clientsFor = (connections: number): number => Math.min(connections, CLIENTS_MAX);
 
@@ -85,7 +80,9 @@ const logged = async (directory: string): Promise<readonly number[]> => {
   );
 };
 
-const byProgram = async (program: string, url: string, { clients, seconds }: Round): Promise<Inserts> => {
+/** One-row inserts over `clients` connections. */
+export const measureInserts = async (url: string, { clients, seconds }: Round): Promise<Inserts> => {
+  if (PROGRAM === undefined) throw new Error("pgbench is not installed");
   const { hostname, searchParams, pathname, username, password } = new URL(url);
   const { directory, remove } = guardedDirectory("platform-bench-");
   try {
@@ -93,7 +90,7 @@ const byProgram = async (program: string, url: string, { clients, seconds }: Rou
     await writeFile(script, SCRIPT);
     const load = ["-c", String(clients), "-j", "1", "-T", String(seconds)];
     const { stdout } = await run(
-      program,
+      PROGRAM,
       ["-n", "-M", "prepared", ...load, "-l", `--log-prefix=${LOG}`, "-f", script],
       {
         // The log goes here, and the guard finds the program by it.
@@ -114,33 +111,3 @@ const byProgram = async (program: string, url: string, { clients, seconds }: Rou
     remove();
   }
 };
-
-const byLoop = async (url: string, { clients, seconds }: Round): Promise<Inserts> => {
-  const pool = Array.from({ length: clients }, () => new pg.Client({ connectionString: url }));
-  await Promise.all(pool.map((client) => client.connect()));
-  const deadline = performance.now() + seconds * 1000;
-  const latencies: number[] = [];
-  let inserted = 0;
-  const loop = async (client: pg.Client): Promise<void> => {
-    for (let sent = performance.now(); sent < deadline; sent = performance.now()) {
-      await client.query({
-        name: "insert",
-        text: "INSERT INTO pgbench_deliveries (project, slug, delivery_id, body) VALUES ($1, $2, $3, $4)",
-        values: [PROJECT, "on-push", randomUUID(), BODY],
-      });
-      const answered = performance.now();
-      latencies.push((answered - sent) * 1000);
-      if (answered < deadline) inserted += 1;
-    }
-  };
-  try {
-    await Promise.all(pool.map(loop));
-  } finally {
-    await Promise.all(pool.map((client) => client.end()));
-  }
-  return insertsOf(inserted / seconds, latencies);
-};
-
-/** One-row inserts over `clients` connections. */
-export const measureInserts = (url: string, round: Round): Promise<Inserts> =>
-  PROGRAM === undefined ? byLoop(url, round) : byProgram(PROGRAM, url, round);

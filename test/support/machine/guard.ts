@@ -1,10 +1,10 @@
 /**
- * Temporary directories and control groups that do not outlive this process. A process that is killed runs no clean-up of its own. So a
- * second process, the guard (guard-main.ts), reads a pipe from this one. When the pipe closes, the guard ends all
- * processes that work in the directories, or are in the groups, and removes both.
+ * Temporary directories that do not outlive this process. A process that is killed runs no clean-up of its own. So a second
+ * process, the guard (guard-main.ts), reads a pipe from this one. When the pipe closes, the guard ends all processes that
+ * work in the directories, and removes them.
  */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmdirSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -33,10 +33,9 @@ const openPipe = (): Socket => {
   return stdin;
 };
 
-/** A guarded directory, or a guarded control group. */
-export interface Guarded {
+interface Guarded {
   readonly directory: string;
-  /** Removes it and ends its guarding. A group must be empty. */
+  /** Removes it and ends its guarding. */
   readonly remove: () => void;
 }
 
@@ -49,21 +48,6 @@ export const guardedDirectory = (prefix: string, parent = tmpdir()): Guarded => 
     directory,
     remove: () => {
       rmSync(directory, { recursive: true, force: true });
-      pipe?.write(`release ${directory}\n`);
-    },
-  };
-};
-
-/** Makes a control group. If this process ends first, the guard ends the processes in it and removes it. */
-export const guardedGroup = (directory: string): Guarded => {
-  // First, because a kill in between would leave a group that has no guard.
-  pipe ??= openPipe();
-  pipe.write(`group ${directory}\n`);
-  mkdirSync(directory);
-  return {
-    directory,
-    remove: () => {
-      rmdirSync(directory);
       pipe?.write(`release ${directory}\n`);
     },
   };

@@ -1,9 +1,8 @@
 /**
- * The guard of guard.ts: reads `guard <directory>`, `group <control group>` and `release <either>`, one a line. At the end
- * of its input it ends the services, databases, engines and sandboxes of the directories that are still guarded, and the
- * processes of the groups, and removes both.
+ * The guard of guard.ts: reads `guard <directory>` and `release <directory>`, one a line. At the end of its input it ends the
+ * services, databases, engines and sandboxes of the directories that are still guarded, and removes them.
  */
-import { existsSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -81,34 +80,19 @@ const askEngines = async (directory: string): Promise<void> => {
   while (performance.now() < until && engines().length > 0) await delay(AGAIN_MS);
 };
 
-/** @returns whether the group is gone. */
-const clearGroup = (group: string): boolean => {
-  if (!existsSync(group)) return true;
-  kill(readFileSync(path.join(group, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number));
-  rmdirSync(group);
-  return true;
-};
-
-/** Until it is done: a process that was just killed may still write, own its data directory, or count in its group. */
-const repeated = async (attempt: () => boolean | Promise<boolean>): Promise<void> => {
+/** Until it is done: a process that was just killed may still write, or own its data directory. */
+const clearWhole = async (directory: string): Promise<void> => {
   const until = performance.now() + WAIT_MS;
-  const isDone = async () => {
-    try {
-      return await attempt();
-    } catch {
-      return false;
-    }
-  };
+  const isDone = () => clear(directory).catch(() => false);
   while (performance.now() < until && !(await isDone())) await delay(AGAIN_MS);
 };
 
-const guarded = new Map<string, (place: string) => Promise<void>>();
+const guarded = new Set<string>();
 for await (const line of createInterface({ input: process.stdin })) {
-  const [word, place = ""] = line.split(/ (.*)/);
-  if (word === "guard") guarded.set(place, (directory) => repeated(() => clear(directory)));
-  else if (word === "group") guarded.set(place, (group) => repeated(() => clearGroup(group)));
-  else guarded.delete(place);
+  const [word, directory = ""] = line.split(/ (.*)/);
+  if (word === "guard") guarded.add(directory);
+  else guarded.delete(directory);
 }
 // Engines first: while a container still ends, the directory of its sandbox cannot be removed.
-await Promise.all([...guarded.keys()].map((place) => askEngines(place).catch(() => undefined)));
-await Promise.all([...guarded].map(([place, clearAway]) => clearAway(place)));
+await Promise.all([...guarded].map((directory) => askEngines(directory).catch(() => undefined)));
+await Promise.all([...guarded].map(clearWhole));

@@ -3,16 +3,13 @@
  * bench` starts a service with one sandbox, like a benchmark. Other words start one part of a benchmark. Each prints one JSON
  * line with its directory, and keeps running.
  */
-import { spawn } from "node:child_process";
-import { existsSync, readlinkSync, writeFileSync } from "node:fs";
+import { readlinkSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { startLighttpd } from "../../bench/git/lighttpd.ts";
 import { startPostgres } from "../../bench/webhook/contenders.ts";
 import { measureInserts } from "../../bench/webhook/pgbench.ts";
 import { childrenOf } from "../../bench/webhook/processes.ts";
 import { TestEngine } from "../machine/container-engine.ts";
-import { guardedDirectory, guardedGroup } from "../machine/guard.ts";
 import { startNginx } from "../machine/nginx.ts";
 import { programOf } from "../machine/processes-in.ts";
 import { askForPostgres, offerPostgres } from "../postgres/offer.ts";
@@ -20,7 +17,6 @@ import { Installation, LIGHT_AGENT } from "../service/process-service.ts";
 
 /** The program's output. */
 export interface Started {
-  /** Or the control group. */
   readonly directory: string;
   readonly sandboxId: string | null;
 }
@@ -51,12 +47,6 @@ const nginx = async (): Promise<Started> => {
   return { directory: path.dirname(files), sandboxId: null };
 };
 
-const lighttpd = async (): Promise<Started> => {
-  const { directory } = guardedDirectory("platform-bench-");
-  await startLighttpd(path.join(directory, "lighttpd"), directory);
-  return { directory, sandboxId: null };
-};
-
 /** Longer than the test needs. */
 const INSERTS_S = 600;
 const LOOK_MS = 20;
@@ -76,18 +66,7 @@ const engine = async (): Promise<Started> => ({
   sandboxId: null,
 });
 
-/** With a process that works elsewhere. */
-const group = (): Started => {
-  const isUnified = existsSync("/sys/fs/cgroup/cgroup.controllers");
-  const { directory } = guardedGroup(
-    `/sys/fs/cgroup/${isUnified ? "" : "cpu/"}platform-guarded-${process.pid}`,
-  );
-  const child = spawn("sleep", [String(INSERTS_S)], { cwd: "/", detached: true, stdio: "ignore" });
-  writeFileSync(path.join(directory, "cgroup.procs"), String(child.pid));
-  return { directory, sandboxId: null };
-};
-
-const WORDS = { run, bench, nginx, lighttpd, pgbench, engine, group } as const;
+const WORDS = { run, bench, nginx, pgbench, engine } as const;
 export type Word = keyof typeof WORDS;
 
 const started = await WORDS[process.argv[2] as Word]();
