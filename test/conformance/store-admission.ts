@@ -287,7 +287,7 @@ export const checkAdmission = (check: Check): void => {
     );
 
     check(
-      "expires fires that waited too long, and cancels fires of an archived project",
+      "expires fires that waited too long, and cancels fires of an archived project [R09]",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
         const { setTier } = yield* Identity;

@@ -3,35 +3,34 @@
  * pushes; a service that was killed finds its sandbox again; a waiting sandbox gets its session; and the doctor ends what
  * a service left that never comes back.
  */
-import { execFile } from "node:child_process";
-import { appendFileSync, copyFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { chmod, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
 import { TestEngine, lacksEngine } from "../support/machine/container-engine.ts";
-import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
+import { busybox } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
-import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
+import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
-import { CHECK, WORK } from "./work-of-each-kind.ts";
-import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
+import {
+  checkImages,
+  PACKAGES_HOST,
+  packageSettings,
+  platformOf,
+  worksThroughKill,
+} from "./each-provider.ts";
 import { deepTest, isDeep, onlyDeep } from "../support/vitest/rings.ts";
-
-const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 
 /** An import of an image unpacks it under bubblewrap. */
 const lacks =
   lacksEngine ??
   (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
-
-const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 
 describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () => {
   const database = useRunDatabase();
@@ -51,13 +50,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     // Images of the deep tests have no Node, and there the agent runtime is opencode.
     ...(isDeep ? {} : LIGHT_AGENT),
   });
-  const platform = async (...args: readonly string[]): Promise<Json> => {
-    const { DATABASE_URL: _ours, ...environment } = process.env;
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--json"], {
-      env: { ...environment, ...settings(), PLATFORM_DATA_DIR: installation.dataDir },
-    });
-    return JSON.parse(stdout) as Json;
-  };
+  const platform = platformOf(() => ({ installation, settings: settings() }));
   const containers = () => engine.docker("ps", "--format", "{{.Names}}").split("\n").filter(Boolean);
 
   beforeAll(async () => {
@@ -82,26 +75,10 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     "clones, commits and pushes, also after its service was killed, and brings back what was not pushed",
     { timeout: TEST_MS },
     async () => {
-      const session = await LiveSession.start(life, installation);
-      const before = await session.call("GET", "sandbox");
-      expect(before).toMatchObject({ provider: "docker" });
-      expect(containers().join()).toContain(String(before["id"]));
-      await session.run(`echo 1 > first && ${COMMIT}`);
-      await life.end("SIGKILL");
-      life = await installation.start(settings());
-      const again = session.at(life);
-      await again.run(`echo 2 > second && ${COMMIT}`);
-      expect(await again.filesChanged()).toEqual(["first", "second"]);
-      expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "docker" });
-      await again.run(WORK);
-      const { saved } = await again.call("POST", "stop", { save: "require" });
-      expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
-      await again.call("POST", "restart", { restore_saved: true });
-      const [, , , projectId = "", , id = ""] = again.path.split("/");
-      const running = await life.session(projectId, id, ["running", "failed"]);
-      expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
-      await again.run(CHECK);
-      await again.stop();
+      const begin = () => installation.start(settings());
+      life = await worksThroughKill({ installation, life, provider: "docker" }, begin, (id) =>
+        expect(containers().join()).toContain(id),
+      );
       await expect.poll(containers, POLL).toEqual([]);
     },
   );
@@ -113,7 +90,7 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     await expect.poll(waiting, POLL).toMatchObject({ ready: 1 });
     const session = await LiveSession.startIn(life, pid);
     expect(await session.call("GET", "sandbox")).toMatchObject({ provider: "docker", waited: true });
-    await session.run(`echo 1 > claimed && ${COMMIT}`);
+    await session.run("echo 1 > claimed && git add -A && git commit -qm Work && git push -q origin HEAD");
     expect(await session.filesChanged()).toEqual(["claimed"]);
     await session.stop();
   });
@@ -129,21 +106,8 @@ describe.skipIf(lacks !== null)(`a session in a container ${lacks ?? ""}`, () =>
     }));
   });
 
-  deepTest("works on an image that has busybox alone", async () => {
-    const root = path.join(images, "root");
-    const file = path.join(images, "busybox.tar");
-    await mkdir(root);
-    await writeToolImage(root, file);
-    await platform("images", "import", "busybox:1", file);
-    const manifest = path.join(images, "platform.toml");
-    copyFileSync(path.join(installation.sample, "platform.toml"), manifest);
-    appendFileSync(manifest, '\n[environment]\nimage = "busybox:1"\n');
-    commitToSample(installation, { "platform.toml": manifest });
-    const session = await LiveSession.start(life, installation);
-    expect(await session.call("GET", "sandbox")).toMatchObject({ image: "busybox:1", provider: "docker" });
-    await session.run(`echo /usr/* > usr && ${COMMIT}`);
-    expect(await session.filesChanged()).toEqual(["usr"]);
-    // For the last test: its service never stops it.
+  deepTest("has what a service left ended by the doctor", async () => {
+    await LiveSession.start(life, installation);
     await life.end("SIGKILL");
     const sandbox = containers().find((name) => processesOfSandbox(name.slice(-36)).length > 0) ?? "";
     const installationId = readFileSync(path.join(installation.dataDir, "installation-id"), "utf8").trim();

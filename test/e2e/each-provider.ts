@@ -1,9 +1,10 @@
 /** What sandboxes of each provider show end to end: a project's Dockerfile, images of every kind, and the package cache. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import {
   busybox,
@@ -21,6 +22,7 @@ import { LiveSession } from "../support/service/live-session.ts";
 import { SshClient } from "../support/service/ssh.ts";
 import type { Installation, Json, Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
+import { CHECK, WORK } from "./work-of-each-kind.ts";
 
 /** A service whose sandboxes are of one provider. */
 export interface Place {
@@ -172,6 +174,60 @@ const logsIn = async (session: LiveSession, life: Life): Promise<void> => {
 
 /** `platform` on the service's machine. */
 export type Platform = (...args: readonly string[]) => Promise<Json>;
+
+const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
+
+/** `platform` with the settings of a service. */
+export const platformOf =
+  (
+    place: () => Pick<Place, "installation"> & { readonly settings: Readonly<Record<string, string>> },
+  ): Platform =>
+  async (...args) => {
+    const { DATABASE_URL: _ours, ...environment } = process.env;
+    const { installation, settings } = place();
+    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--json"], {
+      env: { ...environment, ...settings, PLATFORM_DATA_DIR: installation.dataDir },
+    });
+    return JSON.parse(stdout) as Json;
+  };
+
+const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
+
+/**
+ * The agent clones, commits and pushes, also after its service was killed. A stop saves what was not pushed, and a restart brings it back.
+ *
+ * @param also a shell command that the session must pass, too
+ * @param begin starts the service again after the kill
+ * @param seen looks at the provider while the sandbox runs; it has the sandbox's id
+ * @returns the life of the service that came back
+ */
+export const worksThroughKill = async (
+  { installation, life, provider, also = "true" }: Place & { readonly also?: string },
+  begin: () => Promise<Life>,
+  seen: (id: string) => void = () => undefined,
+): Promise<Life> => {
+  const session = await LiveSession.start(life, installation);
+  const before = await session.call("GET", "sandbox");
+  expect(before).toMatchObject({ provider });
+  seen(String(before["id"]));
+  await session.run(`${also} && echo 1 > first && ${COMMIT}`);
+  await life.end("SIGKILL");
+  const later = await begin();
+  const again = session.at(later);
+  await again.run(`${also} && echo 2 > second && ${COMMIT}`);
+  expect(await again.filesChanged()).toEqual(["first", "second"]);
+  expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider });
+  await again.run(WORK);
+  const { saved } = await again.call("POST", "stop", { save: "require" });
+  expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
+  await again.call("POST", "restart", { restore_saved: true });
+  const [, , , projectId = "", , id = ""] = again.path.split("/");
+  const running = await later.session(projectId, id, ["running", "failed"]);
+  expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
+  await again.run(CHECK);
+  await again.stop();
+  return later;
+};
 
 /** Imports an image. A session on it works, commits and pushes. @param images a directory for the archive */
 export const worksOn = async (

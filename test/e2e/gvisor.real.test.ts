@@ -3,25 +3,30 @@
  * service that was killed finds its sandbox again; and the doctor ends what one left that never comes back.
  */
 import { execFile, spawnSync } from "node:child_process";
-import { appendFileSync, copyFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { chmod, rm } from "node:fs/promises";
 import { release, tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { runDirectoryPath } from "../../src/sandbox/machine/disk/run-directory.ts";
-import { busybox, writeToolImage } from "../support/machine/image-archives.ts";
+import { busybox } from "../support/machine/image-archives.ts";
 import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { lacksRunsc, runsc } from "../support/machine/runsc.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
-import { commitToSample, LiveSession, POLL } from "../support/service/live-session.ts";
+import { LiveSession, POLL } from "../support/service/live-session.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
-import { CHECK, WORK } from "./work-of-each-kind.ts";
-import { checkImages, PACKAGES_HOST, packageSettings } from "./each-provider.ts";
-import { deepTest, isDeep, onlyDeep } from "../support/vitest/rings.ts";
+import {
+  checkImages,
+  PACKAGES_HOST,
+  packageSettings,
+  platformOf,
+  worksThroughKill,
+} from "./each-provider.ts";
+import { isDeep, onlyDeep } from "../support/vitest/rings.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
 
@@ -30,7 +35,6 @@ const lacks =
   lacksRunsc ??
   (sandboxesStartHere && busybox !== undefined ? null : "(needs bubblewrap and busybox-static)");
 
-const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 /** Fails in a sandbox that shares this machine's kernel. It needs no program besides the shell. */
 const OWN_KERNEL = `read -r _ _ kernel _ < /proc/version && [ "$kernel" != ${release()} ]`;
 
@@ -50,13 +54,7 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     // Images of the deep tests have no Node, and there the agent runtime is opencode.
     ...(isDeep ? {} : LIGHT_AGENT),
   });
-  const platform = async (...args: readonly string[]): Promise<Json> => {
-    const { DATABASE_URL: _ours, ...environment } = process.env;
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args, "--json"], {
-      env: { ...environment, ...settings(), PLATFORM_DATA_DIR: installation.dataDir },
-    });
-    return JSON.parse(stdout) as Json;
-  };
+  const platform = platformOf(() => ({ installation, settings: settings() }));
   beforeAll(async () => {
     images = mkdtempSync(path.join(tmpdir(), "platform-test-gvisor-"));
     await chmod(images, 0o755);
@@ -70,36 +68,13 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
     if (images !== "") await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
-  deepTest("clones, commits and pushes, also after its service was killed and came back", async () => {
-    const session = await LiveSession.start(life, installation);
-    const before = await session.call("GET", "sandbox");
-    expect(before).toMatchObject({ provider: "gvisor" });
-    await session.run(`${OWN_KERNEL} && echo 1 > first && ${COMMIT}`);
-    await life.end("SIGKILL");
-    // The later service takes gVisor by itself, because it starts here.
-    life = await installation.start(settings("auto"));
-    const again = session.at(life);
-    await again.run(`${OWN_KERNEL} && echo 2 > second && ${COMMIT}`);
-    expect(await again.filesChanged()).toEqual(["first", "second"]);
-    expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"], provider: "gvisor" });
-    await again.stop();
-  });
-
   it(
-    "saves what was not pushed when it stops, and a restart brings it back",
+    "clones, commits and pushes, also after its service was killed, and brings back what was not pushed",
     { timeout: TEST_MS },
     async () => {
-      const projectId = await life.project(installation.sample);
-      const session = await LiveSession.startIn(life, projectId);
-      const { session_id: sessionId } = await session.call("GET", "sandbox");
-      await session.run(`${OWN_KERNEL} && ${WORK}`);
-      const { saved } = await session.call("POST", "stop", { save: "require" });
-      expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
-      await session.call("POST", "restart", { restore_saved: true });
-      const running = await life.session(projectId, String(sessionId), ["running", "failed"]);
-      expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
-      await session.run(CHECK);
-      await session.stop();
+      // The later service takes gVisor by itself, because it starts here.
+      const begin = () => installation.start(settings("auto"));
+      life = await worksThroughKill({ installation, life, provider: "gvisor", also: OWN_KERNEL }, begin);
     },
   );
 
@@ -113,23 +88,6 @@ describe.skipIf(lacks !== null)(`a session under gVisor ${lacks ?? ""}`, () => {
       registry,
       also: OWN_KERNEL,
     }));
-  });
-
-  deepTest("works on an image that has busybox alone", async () => {
-    const root = path.join(images, "root");
-    const file = path.join(images, "busybox.tar");
-    await mkdir(root);
-    await writeToolImage(root, file);
-    await platform("images", "import", "busybox:1", file);
-    const manifest = path.join(images, "platform.toml");
-    copyFileSync(path.join(installation.sample, "platform.toml"), manifest);
-    appendFileSync(manifest, '\n[environment]\nimage = "busybox:1"\n');
-    commitToSample(installation, { "platform.toml": manifest });
-    const session = await LiveSession.start(life, installation);
-    expect(await session.call("GET", "sandbox")).toMatchObject({ image: "busybox:1", provider: "gvisor" });
-    await session.run(`${OWN_KERNEL} && echo /usr/* > usr && ${COMMIT}`);
-    expect(await session.filesChanged()).toEqual(["usr"]);
-    await session.stop();
   });
 });
 

@@ -16,15 +16,13 @@ import { manifestsOf, roleRules } from "../support/cluster/manifests.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { lacksCluster } from "../support/requirements.ts";
-import { LiveSession, POLL } from "../support/service/live-session.ts";
+import { POLL } from "../support/service/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { deepTest } from "../support/vitest/rings.ts";
-import { CHECK, WORK } from "./work-of-each-kind.ts";
+import { worksThroughKill } from "./each-provider.ts";
 
 const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
-
-const COMMIT = "git add -A && git commit -qm Work && git push -q origin HEAD";
 
 /** Two old images, as a former release leaves them: one has a name. */
 const leaveImages = async (images: string): Promise<void> => {
@@ -113,26 +111,10 @@ describe.skipIf(lacksCluster !== null)(`a session in a Pod ${lacksCluster ?? ""}
     "clones, commits and pushes, also after its service was killed, and brings back what was not pushed",
     { timeout: TEST_MS },
     async () => {
-      const session = await LiveSession.start(life, installation);
-      const before = await session.call("GET", "sandbox");
-      expect(before).toMatchObject({ provider: "kubernetes" });
-      expect(pods()).toEqual([`platform-${String(before["id"])}`]);
-      await session.run(`echo 1 > first && ${COMMIT}`);
-      await life.end("SIGKILL");
-      life = await installation.start(settings());
-      const again = session.at(life);
-      await again.run(`echo 2 > second && ${COMMIT}`);
-      expect(await again.filesChanged()).toEqual(["first", "second"]);
-      expect(await again.call("GET", "sandbox")).toMatchObject({ id: before["id"] });
-      await again.run(WORK);
-      const { saved } = await again.call("POST", "stop", { save: "require" });
-      expect(saved).toMatchObject({ state: "complete", pending: [], error: null });
-      await again.call("POST", "restart", { restore_saved: true });
-      const [, , , projectId = "", , id = ""] = again.path.split("/");
-      const running = await life.session(projectId, id, ["running", "failed"]);
-      expect(running).toMatchObject({ status: "running", restored: { renamed: [], error: null } });
-      await again.run(CHECK);
-      await again.stop();
+      const begin = () => installation.start(settings());
+      life = await worksThroughKill({ installation, life, provider: "kubernetes" }, begin, (id) =>
+        expect(pods()).toEqual([`platform-${id}`]),
+      );
       await expect.poll(pods, POLL).toEqual([]);
       expect(server.store.list("secrets", "")).toEqual([]);
     },

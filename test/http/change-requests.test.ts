@@ -94,16 +94,6 @@ describe("a change request", () => {
     ]);
   });
 
-  it("names the files in conflict", async () => {
-    await pushTo("left", { "README.md": "left\n" });
-    await pushTo("right", { "README.md": "right\n" });
-    await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_branch: "left" } });
-    const opened = fields(expectStatus(await open({ head_ref: "right" }), 201));
-    const shown = fields(await service.request("GET", at(`/${opened["number"]}`)));
-    expect(shown).toMatchObject({ base_ref: "left", mergeable: false, conflicts: ["README.md"] });
-    await service.request("PATCH", `/v1/projects/${pid}`, { body: { default_branch: "main" } });
-  });
-
   it.each([
     [{}, 400, "invalid_request"],
     [{ head_ref: "feature", session_id: "01a1f7c0-abf2-7c75-a54c-6182cfac0e9c" }, 400, "invalid_request"],

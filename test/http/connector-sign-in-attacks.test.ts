@@ -187,17 +187,6 @@ describe("metadata of a server", () => {
     expect(touched).toBe(0);
   });
 
-  it("whose challenge leads to a private address leads to no connection [K17]", async () => {
-    for (const place of elsewhere()) {
-      world.server.guard = (_, response) => {
-        response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${place}/x"` }).end();
-        return true;
-      };
-      expect(await beginning()).toMatch(/private address|not https|not an https/);
-    }
-    expect(touched).toBe(0);
-  });
-
   it.each(["registration_endpoint", "token_endpoint", "authorization_endpoint"])(
     "whose %s is private, plain http or no URL gets no byte of a credential [K17]",
     async (field) => {
@@ -241,26 +230,6 @@ describe("metadata of a server", () => {
       await refused(owner, await visitAt(owner, address), 502);
     }
     expect(touched).toBe(0);
-  });
-
-  it("that is about another issuer or another server is refused [K17]", async () => {
-    world.login.metadata = { issuer: "https://login.example.com" };
-    expect(await beginning()).toContain("about another issuer");
-    world.server.guard = (request, response) => {
-      if (request.method === "POST") {
-        response.writeHead(401).end();
-        return true;
-      }
-      response.writeHead(200, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify({
-          resource: "https://wiki.example.com/mcp",
-          authorization_servers: [world.login.issuer],
-        }),
-      );
-      return true;
-    };
-    expect(await beginning()).toContain("about another server");
   });
 
   it("without PKCE is refused", async () => {

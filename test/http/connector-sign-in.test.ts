@@ -58,18 +58,6 @@ describe("a connector with oauth", () => {
     expect(world.login.refreshes).toBe(1);
   });
 
-  it("gets a new token before the old one ends", async () => {
-    const project = await world.project();
-    world.login.expiresIn = 30;
-    await world.signIn(project);
-    world.login.tokenForms.length = 0;
-    world.login.expiresIn = 3600;
-    const session = await world.executor.freshSession(project);
-    await world.read(project, session);
-    await world.read(project, session);
-    expect(world.login.refreshes).toBe(1);
-  });
-
   it("needs a person when the sign-in was revoked, says so to the agent and in the API, and works again after a new one", async () => {
     const project = await world.project();
     await world.signIn(project);
@@ -136,15 +124,6 @@ describe("a connector with oauth", () => {
     world.server.requests.length = 0;
     expect(textOf(await world.read(project))).toContain("has no credential");
     expect(world.server.requests).toEqual([]);
-  });
-
-  it("needs a new sign-in when a merged manifest moves it [K04]", async () => {
-    const project = await world.project();
-    await world.signIn(project);
-    const moved = world.server.url.replace("127.0.0.1", "localhost");
-    await mergeFiles(world.service, project, { "platform.toml": oauthManifest(moved) });
-    await expect.poll(async () => (await world.connector(project))["url"]).toBe(moved);
-    expect(await world.connector(project)).toMatchObject({ state: "needs_credential", sign_in: null });
   });
 
   it("uses a client that an owner registered, with its secret", async () => {

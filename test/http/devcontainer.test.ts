@@ -104,33 +104,4 @@ describe("a project with a devcontainer.json", () => {
     );
     expect(await environment(pid)).toEqual(former);
   });
-
-  it("does not use it without the manifest's entry, and says so [E15]", async () => {
-    const pid = await makeProject(service, { files: { [FILE]: json({}) } });
-    const unused = { path: FILE, used: false, variables: {}, commands: [], ignored: [] };
-    expect(await environment(pid)).toEqual({
-      kind: "machine",
-      image: null,
-      setup: null,
-      dockerfile: null,
-      builder: "simulated",
-      current: null,
-      image_of: null,
-      bases: [],
-      waiting: { wanted: 0, ready: 0, for_triggers: 0, possible: false },
-      devcontainer: { ...unused, problem: null },
-    });
-    const broken = await makeProject(service, { files: { [FILE]: "{" } });
-    expect(await environment(broken)).toMatchObject({
-      kind: "machine",
-      devcontainer: {
-        ...unused,
-        problem: expect.stringContaining(`${FILE}, line 1, column 1: The file is not valid`) as string,
-      },
-    });
-    const withDockerfile = await makeProject(service, {
-      files: { ".platform/Dockerfile": "FROM debian:13\n", [FILE]: "{" },
-    });
-    expect(await environment(withDockerfile)).toMatchObject({ kind: "dockerfile", devcontainer: null });
-  });
 });

@@ -1,7 +1,7 @@
 /** Signing in a program without a browser (RFC 8628), by a standard OAuth client. */
 import * as oauth from "openid-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { expectStatus, fields, invitePerson, listOf, makeProject } from "../support/service/requests.ts";
+import { expectStatus, fields, listOf, makeProject } from "../support/service/requests.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 
@@ -105,49 +105,6 @@ describe("a program without a browser", () => {
       "code_invalid",
     );
     expect((await ask(begun.device_code)).body["error"]).toBe("expired_token");
-  });
-
-  it("gets one token if it asks twice at once [T15]", async () => {
-    const begun = await begin(client(), "Twice");
-    expectStatus(await decide("approve", { code: begun.user_code }), 200);
-    const both = await Promise.all([ask(begun.device_code), ask(begun.device_code)]);
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 400]);
-    for (const { headers } of both) expect(headers.get("cache-control")).toBe("no-store");
-    expect(await tokensNamed("Twice")).toHaveLength(1);
-  });
-
-  it("waits for the time that it was told", async () => {
-    const { device_code: code } = await begin();
-    expect([(await ask(code)).body["error"], (await ask(code)).body["error"]]).toEqual([
-      "authorization_pending",
-      "slow_down",
-    ]);
-  });
-
-  it("acts for the person who approved, and for no other who typed the code later [T15]", async () => {
-    const begun = await begin();
-    const ada = await invitePerson(service, "Ada");
-    expectStatus(await decide("approve", { code: begun.user_code }, ada.token), 200);
-    expectStatus(await decide("approve", { code: begun.user_code }), 404);
-    const token = String((await ask(begun.device_code)).body["access_token"]);
-    expect(fields(await service.request("GET", "/v1/me", { token }))).toMatchObject({
-      user: { id: ada.id, name: "Ada" },
-    });
-  });
-
-  it("cannot be found by guessing its code [T16]", async () => {
-    const begun = await begin();
-    const ada = await invitePerson(service, "Ada");
-    for (let tries = 0; tries < 5; tries += 1)
-      // oxlint-disable-next-line no-await-in-loop -- one guess after the other
-      expectStatus(await decide("look", { code: "BBBB-BBBB" }, ada.token), 404);
-    const refused = fields(expectStatus(await decide("look", { code: begun.user_code }, ada.token), 429));
-    expect(refused).toEqual({
-      error: "5 wrong codes. Try again 10 minutes after the first of them.",
-      code: "too_many_codes",
-    });
-    expectStatus(await decide("approve", { code: begun.user_code }, ada.token), 429);
-    expectStatus(await decide("look", { code: begun.user_code }), 200);
   });
 
   it.each([{ code: "AEIO-UAEI" }, { code: "BCDF" }, { code: "" }])(

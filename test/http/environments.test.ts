@@ -1,5 +1,4 @@
 /** Environments through the API (api.md 11): what sandboxes boot on, and the builds of a project's Dockerfile. */
-import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { SimulatedSite, type SimulatedSitePlan } from "../../src/builder/site/simulated.ts";
@@ -9,11 +8,8 @@ import {
   eventually,
   expectStatus,
   fields,
-  listOf,
   makeProject,
-  mergeFiles,
   refusal,
-  runSession,
   type Fields,
   type Files,
 } from "../support/service/requests.ts";
@@ -23,10 +19,6 @@ const DOCKERFILE: Files = { ".platform/Dockerfile": "FROM debian:13\n" };
 const AT_ONCE: SimulatedSitePlan = { stepsMs: 0, exportMs: 0, failure: null };
 /** A build that ends only by being cancelled. */
 const ENDLESS: SimulatedSitePlan = { ...AT_ONCE, stepsMs: 3_600_000 };
-const FAILING: SimulatedSitePlan = {
-  ...AT_ONCE,
-  failure: { code: "step_failed", step: 2, line: 3, exit: 127, tail: "npm: not found\n" },
-};
 
 const site = new SimulatedSite();
 let service: TestService;
@@ -169,29 +161,6 @@ describe("the environment of a project", () => {
     expect(last.data).toMatchObject({ type: "environment.build", data: { previous: "exporting" } });
     reader.close();
   });
-
-  it("keeps the last image while a changed Dockerfile fails, and sandboxes on it are stale", async () => {
-    const pid = await makeProject(service, { files: DOCKERFILE });
-    const { current: former } = await settled(pid, "ready");
-    const sandboxOf = async () =>
-      fields(
-        await service.request(
-          "GET",
-          `/v1/projects/${pid}/sessions/${await runSession(service, pid)}/sandbox`,
-        ),
-      );
-    const { id } = buildOf(former);
-    expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: false } });
-    site.plan = () => FAILING;
-    await mergeFiles(service, pid, { ".platform/Dockerfile": "FROM debian:13\nRUN npm install\n" });
-    const shown = await settled(pid, "failed");
-    expect(shown["image_of"]).toEqual(former);
-    expect(buildOf(shown["current"])["failure"]).toEqual({
-      ...FAILING.failure,
-      message: "The build failed: step 2 on line 3 failed with exit code 127.",
-    });
-    expect(await sandboxOf()).toMatchObject({ environment: { build_id: id, stale: true } });
-  });
 });
 
 describe("a build that is asked for", () => {
@@ -264,25 +233,6 @@ describe("a build that is asked for", () => {
 });
 
 describe("the builds of a project", () => {
-  it("are listed newest first, in pages", async () => {
-    const pid = await makeProject(service, { files: DOCKERFILE });
-    await settled(pid, "ready");
-    for (let more = 0; more < 2; more += 1) await built(pid, await begun(pid), "ready");
-    const whole = listOf(await get(pid, "/builds"), "builds");
-    expect(whole.map(({ cause }) => cause)).toEqual(["asked", "asked", "manifest"]);
-    const seen: unknown[] = [];
-    for (let cursor: unknown = ""; cursor !== null;) {
-      const page = fields(
-        await get(pid, `/builds?limit=1${cursor === "" ? "" : `&cursor=${String(cursor)}`}`),
-      );
-      seen.push(...(page["builds"] as readonly Fields[]));
-      cursor = page["next_cursor"];
-    }
-    expect(seen).toEqual(whole);
-    expect(refusal(await get(pid, "/builds?cursor=forged"))).toEqual([400, "invalid_request"]);
-    expect(refusal(await get(pid, "/builds?limit=201"))).toEqual([400, "invalid_request"]);
-  });
-
   it("show their log in pieces, and say when nothing follows", async () => {
     const pid = await makeProject(service, { files: DOCKERFILE });
     await settled(pid, "ready");
@@ -313,23 +263,5 @@ describe("the builds of a project", () => {
     expect(await log("?after=4")).toEqual([[], true]);
     for (const query of ["?limit=0", "?limit=201", "?after=-1", "?after=1.5", "?after=x"])
       expect(refusal(await get(pid, `/builds/${bid}/log${query}`))).toEqual([400, "invalid_request"]);
-  });
-
-  it("are found in their own project only [T05]", async () => {
-    const [pid, other] = [
-      await makeProject(service, { files: DOCKERFILE }),
-      await makeProject(service, { files: DOCKERFILE }),
-    ];
-    const bid = String(buildOf((await settled(pid, "ready"))["current"])["id"]);
-    for (const id of [bid, randomUUID()]) {
-      const answers = [
-        await get(other, `/builds/${id}`),
-        await get(other, `/builds/${id}/log`),
-        await post(other, `/builds/${id}/cancel`),
-      ];
-      for (const answer of answers) expect(refusal(answer)).toEqual([404, "not_found"]);
-    }
-    expect(refusal(await get(pid, "/builds/newest"))).toEqual([400, "invalid_request"]);
-    expect(refusal(await get(randomUUID()))).toEqual([404, "not_found"]);
   });
 });

@@ -4,7 +4,6 @@ import { readEvents, type EventReader, type SentEvent } from "../support/service
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import {
-  deliver,
   eventually,
   expectStatus,
   fields,
@@ -106,19 +105,6 @@ it("report a change request that was opened, closed or merged, by its number", a
   reader.close();
 });
 
-it("of one session contain no event of another", async () => {
-  const sid = await runSession(service, pid);
-  const reader = await open(`/sessions/${sid}`);
-  await reader.until(({ event }) => event === "open");
-  const other = await runSession(service, pid);
-  await stopSession(service, pid, other);
-  await stopSession(service, pid, sid);
-  await reader.until(isStatus(sid, "stopped"));
-  const told = reader.events.filter(({ event }) => event !== "open").map((event) => dataOf(event).session_id);
-  expect(new Set(told)).toEqual(new Set([sid]));
-  reader.close();
-});
-
 it("resume after any event without gaps or repetitions", async () => {
   const whole = await open("");
   await whole.until(({ event }) => event === "open");
@@ -139,23 +125,6 @@ it("resume after any event without gaps or repetitions", async () => {
     reader.close();
   }
   whole.close();
-});
-
-it("miss nothing that happens between two readers", async () => {
-  const first = await open("");
-  const { id } = await first.until(({ event }) => event === "open");
-  first.close();
-  const answer = await deliver(service, `${pid}/push`);
-  const sid = String(fields(expectStatus(answer, 202))["session_id"]);
-  await eventually(async () => {
-    const session = fields(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}`));
-    expect(session["status"]).toBe("running");
-  });
-  const second = await open("", id ?? "");
-  await second.until(isStatus(sid, "running"));
-  expect(statusesOf(second, sid)).toEqual(["provisioning", "running"]);
-  expect(second.events.map(({ event }) => event)).toContain("trigger.fired");
-  second.close();
 });
 
 it("start over, and say so, after an unknown id", async () => {
@@ -193,18 +162,6 @@ it("refuse a token's hundred-and-first stream, and accept it again when one is c
     expect(reader.status).toBe(200);
   });
   for (const reader of readers) reader.close();
-});
-
-it("serve the same events to many readers at once", async () => {
-  const readers = await Promise.all(Array.from({ length: 20 }, () => open("")));
-  await Promise.all(readers.map((reader) => reader.until(({ event }) => event === "open")));
-  const sid = await runSession(service, pid);
-  await stopSession(service, pid, sid);
-  await Promise.all(readers.map((reader) => reader.until(isStatus(sid, "stopped"))));
-  for (const reader of readers) {
-    expect(statusesOf(reader, sid)).toEqual(["provisioning", "running", "stopped"]);
-    reader.close();
-  }
 });
 
 it("of all projects reach readers by what their token reaches", async () => {

@@ -1,6 +1,6 @@
 /** Connectors of the kinds `openapi` and `http` through the whole gateway. The API behind them is a real server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { PETS, startPetsServer, type PetsServer } from "../support/servers/pets-server.ts";
+import { json, PETS, startPetsServer, type PetsServer } from "../support/servers/pets-server.ts";
 import {
   eventually,
   expectStatus,
@@ -136,47 +136,6 @@ describe("a connector of the kind openapi", () => {
     ]);
   });
 
-  it("is denied and asked for by the rules, and an approved call is made once", async () => {
-    const project = await connected();
-    const { by, rows } = await world.freshSession(project);
-    expect(textOf(await world.call("pets_delete_pets_petId", { petId: 1 }, { by, project }))).toContain(
-      "is denied",
-    );
-    const waiting = world.call("pets_rename_pet", { petId: 1, body: { name: "Tim" } }, { by, project });
-    const approvals = `/v1/projects/${project}/approvals`;
-    const found = await eventually(async () => {
-      const [one] = listOf(await world.service.request("GET", `${approvals}?status=pending`), "approvals");
-      expect(one).toMatchObject({ tool: "rename_pet", arguments: { petId: 1, body: { name: "Tim" } } });
-      return one;
-    });
-    expect(pets.requests).toEqual([]);
-    expectStatus(await world.service.request("POST", `${approvals}/${found?.["id"]}/approve`), 200);
-    expect(textOf(await waiting)).toContain('"id":1');
-    expect(pets.requests).toMatchObject([
-      {
-        method: "PATCH",
-        target: "/api/pets/1",
-        headers: { "content-type": "application/merge-patch+json" },
-        body: '{"name":"Tim"}',
-      },
-    ]);
-    expect(await rows()).toMatchObject([{ outcome: "ok" }, { outcome: "denied" }]);
-  });
-
-  it("refuses arguments that do not fit before it asks a person or sends anything, on record [K18]", async () => {
-    const project = await connected();
-    const { by, rows } = await world.freshSession(project);
-    for (const [name, given, message] of [
-      ["pets_get_pet", { petId: "../owners" }, "an escape such as %2f"],
-      ["pets_list_pets", { "X-Request-Id": "a\r\nHost: b" }, "control characters"],
-    ] as const) {
-      // eslint-disable-next-line no-await-in-loop -- one call after the other
-      expect(textOf(await world.call(name, given, { by, project }))).toContain(message);
-    }
-    expect(pets.requests).toEqual([]);
-    expect((await rows()).map(({ outcome }) => outcome)).toEqual(["denied", "denied"]);
-  });
-
   it("hides a tool whose request or schema a merge changed, until a person accepts it [K05]", async () => {
     const project = await connected();
     const { by } = await world.freshSession(project);
@@ -245,17 +204,6 @@ describe("a connector of the kind openapi", () => {
     expect(JSON.stringify(await world.catalogueOf(project, "pets"))).not.toContain(CREDENTIAL);
     await evil.close();
   });
-
-  it("is told that a call may have run when its answer was lost, and the call is not repeated", async () => {
-    const project = await connected();
-    const { by, rows } = await world.freshSession(project);
-    pets.answer = (_, response) => response.destroy();
-    expect(textOf(await world.call("pets_add_pet", { body: { name: "a" } }, { by, project }))).toContain(
-      "The tool may have run. It is not called again.",
-    );
-    expect(pets.requests).toHaveLength(1);
-    expect((await rows())[0]).toMatchObject({ outcome: "unknown" });
-  });
 });
 
 describe("a connector of the kind http", () => {
@@ -302,40 +250,39 @@ describe("a connector of the kind http", () => {
     );
     expect(pets.requests).toEqual([]);
   });
-
-  it("gives its error's body to the agent, and an answer that is a picture as its size", async () => {
-    const project = await world.newProject(http(operation("get_pet", "/pets/{id}")));
-    await accept(project);
-    const { by } = await world.freshSession(project);
-    const missing = await world.call("pets_get_pet", { id: 77 }, { by, project });
-    expect([missing.isError, textOf(missing)]).toEqual([
-      true,
-      'The server answered with status 404. Its answer begins:\n{"error":"There is no pet with this id."}',
-    ]);
-    pets.answer = (_, response) =>
-      response.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(77));
-    expect(textOf(await world.call("pets_get_pet", { id: 1 }, { by, project }))).toContain(
-      "77 bytes of image/png",
-    );
-  });
 });
 
-describe("a manifest with a wrong tool", () => {
-  it("names the field and what to write, and leaves out that tool alone", async () => {
-    const project = await world.newProject(
-      `${http(operation("get_pet", "/pets/{number}"))}\n[[connectors]]\nslug = "other"\nkind = "mcp"\nurl = "${world.server.url}"\n`,
-    );
-    const answer = fields(await world.service.request("GET", `/v1/projects/${project}/connectors`));
-    expect(answer["errors"]).toEqual([
-      {
-        path: "connectors[0].operations[0].path",
-        message: 'path names {number}. Add a parameter { name = "number", in = "path" }.',
-        line: 2,
-      },
-    ]);
-    expect((answer["connectors"] as readonly Fields[]).map(({ slug }) => slug)).toEqual(["other", "pets"]);
-    await eventually(async () =>
-      expect(await listed(project)).toMatchObject({ to_accept: 0, failure: null }),
-    );
+/** Of `user:password`, the password. */
+const secretOf = (value: string): string => value.slice(value.indexOf(":") + 1);
+
+it("an HTTP API gets its credential by Basic authentication, and neither part of it is in an answer [K06]", async () => {
+  const value = "user:long-password";
+  const pid = await world.newProject(openapi('description_file = "api/pets.yaml"\nauth = "basic"\n'), {
+    "api/pets.yaml": PETS,
   });
+  const put = (body: Fields) =>
+    world.service.request("PUT", `/v1/projects/${pid}/connectors/pets/credential`, { body });
+  expectStatus(await put({ value: "no-colon-here" }), 400);
+  expectStatus(await put({ value }), 200);
+  await accept(pid);
+  const { by, rows } = await world.freshSession(pid);
+  const forms = [value, secretOf(value)].flatMap((each) => [
+    each,
+    Buffer.from(each).toString("base64"),
+    Buffer.from(each).toString("hex"),
+  ]);
+  pets.answer = (request, response) => json(response, { echo: [request.headers, ...forms] }, 200);
+  const shown = await world.withClient(
+    (client) => client.callTool({ name: "pets_get_pet", arguments: { petId: 1 } }),
+    { by, project: pid },
+  );
+  expect(pets.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from(value).toString("base64")}`);
+  // The secret straddles the place where an error's body is cut.
+  pets.answer = (_, response) =>
+    response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(3930) + value.repeat(9));
+  const failed = await world.call("pets_get_pet", { petId: 1 }, { by, project: pid });
+  const everything = JSON.stringify([shown, failed, await rows(), world.service.logs]);
+  expect(everything).toContain("[redacted]");
+  for (const form of forms) expect(everything).not.toContain(form.slice(0, 12));
+  expect((await rows())[0]).toMatchObject({ outcome: "error", upstream_status: 500 });
 });

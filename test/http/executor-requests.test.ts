@@ -177,34 +177,6 @@ describe("a changed manifest", () => {
   });
 });
 
-describe("a tool that agents' programs would refuse", () => {
-  it("is left out and named on the connector, and the others go on", async () => {
-    const project = await world.newProject();
-    const odd = {
-      name: "odd",
-      description: "Odd.",
-      inputSchema: { type: "object", properties: { a: true } },
-    };
-    world.server.page = () => ({
-      tools: [...TOOLS.map((tool) => ({ inputSchema: { type: "object" }, ...tool })), odd, { name: "bare" }],
-    });
-    await world.connect(project);
-    world.server.page = null;
-    const [listed] = listOf(
-      await world.service.request("GET", `/v1/projects/${project}/connectors`),
-      "connectors",
-    );
-    expect(listed).toMatchObject({
-      state: "ready",
-      usable: TOOLS.length,
-      left_out: [
-        { name: "bare", why: "It has no input schema." },
-        { name: "odd", why: expect.stringContaining('"a" is not a table') as string },
-      ],
-    });
-  });
-});
-
 describe("a tool that its server changed", () => {
   it("is hidden and refused until a person accepts it, and the others go on [K05]", async () => {
     const project = await world.newProject();

@@ -233,17 +233,4 @@ describe("an agent", () => {
     for (const answer of held) answer();
     expect((await Promise.all(eight)).map(textOf)).toEqual(Array.from({ length: 8 }, () => "late"));
   });
-
-  it("gets no more than 60 calls of a connector in a minute", async () => {
-    const busy = await world.newProject();
-    await world.connect(busy);
-    const { by } = await world.freshSession(busy);
-    for (let round = 0; round < 60; round += 1)
-      await world.call("wiki_delete_all", {}, { by, project: busy });
-    expect(textOf(await world.call("wiki_read", {}, { by, project: busy }))).toContain(
-      "60 calls in the last minute",
-    );
-    expect(world.server.calls).toEqual([]);
-    expect(await world.calls(busy)).toHaveLength(60);
-  });
 });

@@ -3,9 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { GitBackend } from "../../src/git/port.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -199,23 +197,6 @@ describe("a project with an external repository", () => {
     upstream.fault = () => null;
     const sessions = listOf(await service.request("GET", `/v1/projects/${pid}/sessions`), "sessions");
     expect(sessions).toEqual([]);
-  });
-
-  it("finds a branch that was created before the service died, and takes over no other [G11]", async () => {
-    const pid = await makeExternal();
-    const base = await tip("trunk");
-    const [branch, foreign] = [randomUUID(), randomUUID()];
-    const other = await change({ "more.txt": "more\n" });
-    await gitOk(bare, "update-ref", `refs/heads/${branch}`, base);
-    await gitOk(bare, "update-ref", `refs/heads/${foreign}`, other);
-    const cut = (name: string) =>
-      service.inside(
-        Effect.flatMap(GitBackend, (backend) =>
-          Effect.result(backend.createBranch({ projectId: pid }, { branch: name, commit: base })),
-        ),
-      );
-    expect((await cut(branch))._tag).toBe("Success");
-    expect(await cut(foreign)).toMatchObject({ _tag: "Failure", failure: { code: "branch_conflict" } });
   });
 
   it("stores its credential in no table, log or file of the service, except encrypted [S06] [G05]", async () => {

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { TestService } from "../support/service/service.ts";
-import { expectStatus, fields, invitePerson, listOf } from "../support/service/requests.ts";
+import { expectStatus, invitePerson, listOf } from "../support/service/requests.ts";
 import { auditOf } from "./audit-rows.ts";
 import { Browser, startSignInWorld, type SignInWorld, withToken } from "./sign-in-world.ts";
 
@@ -65,27 +65,5 @@ describe("a person's identities", () => {
     expectStatus(await browser.signIn("github", { link: true }, csrf), 303);
     await byGithub.signIn("github");
     expect(await byGithub.me()).toMatchObject({ id });
-  });
-
-  it("are not added by a browser that she signed out meanwhile [T19]", async () => {
-    const { token, browser, csrf } = await person(8004);
-    world.idp.claims = { ...world.idp.claims, sub: "p-8004-other" };
-    const back = await browser.visit("oidc", { link: true }, csrf);
-    expectStatus(await service.request("DELETE", "/v1/me/browsers", { token }), 204);
-    expectStatus(await browser.ask("GET", back), 403);
-    expect((await identitiesOf(token)).map(({ subject }) => subject)).toEqual(["p-8004", "8004"]);
-    expect((await auditOf(service, "identity.linked"))[0]).toMatchObject({
-      outcome: "refused",
-      changes: { by: "oidc", why: "signed_out" },
-    });
-  });
-
-  it("leave her one way to sign in [T19]", async () => {
-    const { token } = await person(8003);
-    const [oidc, github] = await identitiesOf(token);
-    expectStatus(await remove(oidc?.["id"], token), 204);
-    const refused = expectStatus(await remove(github?.["id"], token), 409);
-    expect(fields(refused)["code"]).toBe("last_sign_in");
-    expect(await identitiesOf(token)).toMatchObject([{ id: github?.["id"] }]);
   });
 });

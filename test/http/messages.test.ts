@@ -173,40 +173,6 @@ describe("a message", () => {
     await eventually(() => expect(handedTexts()).toEqual(["Begin.", "One.", "Two."]));
   });
 
-  it("of another person that waits suspends own credentials again when it goes out [K20]", async () => {
-    const sid = await working();
-    const ben = await invitePerson(service, "Ben");
-    const message = { id: randomUUID(), text: "Read all mails." };
-    expectStatus(await post(sid, message, ben.token), 201);
-    expectStatus(await service.request("POST", target(sid, "own-credentials/give-back")), 204);
-    const suspended = async () =>
-      fields(await service.request("GET", target(sid, "own-credentials")))["suspended"];
-    expect(await suspended()).toBe(null);
-    report(sid, "idle", 1);
-    await eventually(() => expect(handedTexts()).toEqual(["Begin.", message.text]));
-    expect(await suspended()).toMatchObject({ act: "message", by: { name: "Ben" } });
-  });
-
-  it("goes back to its place if the agent has begun a turn of its own", async () => {
-    const sid = await resting();
-    service.daemon.steering.answerNext({ outcome: "busy", turn: 1 });
-    const { id } = await posted(sid, "Later.");
-    await eventually(async () => expect(await statusOf(sid, id)).toBe("queued"));
-    report(sid, "idle", 1);
-    await eventually(async () => expect(await statusOf(sid, id)).toBe("accepted"));
-    expect(handedTexts()).toEqual(["Later.", "Later."]);
-  });
-
-  it("fails with the runtime's reason if the runtime refuses it", async () => {
-    const sid = await resting();
-    const error = { code: "unknown_agent", message: "No such agent." };
-    service.daemon.steering.answerNext({ outcome: "refused", error });
-    const { id } = await posted(sid, "Go.");
-    await eventually(async () => expect(await statusOf(sid, id)).toBe("failed"));
-    const { items } = await conversationOf(sid);
-    expect((items as readonly Fields[])[0]).toMatchObject({ error });
-  });
-
   it("may be posted again with the same id and text, and is sent once", async () => {
     const sid = await working();
     const body = { id: randomUUID(), text: "Once." };
@@ -439,21 +405,7 @@ describe("a request", () => {
   it("of a trigger's session is declined at once, because it has no person [D10]", async () => {
     const sid = String(fields(expectStatus(await deliver(service, `${pid}/push`), 202))["session_id"]);
     await reached(service, pid, sid, "running");
-    rev += 1;
-    service.daemon.conversation.say(sid, {
-      type: "item",
-      item: nativeItem("ask", rev, {
-        kind: "request",
-        status: "running",
-        completed_at: null,
-        request: {
-          kind: "permission",
-          title: "bash",
-          patterns: [],
-          questions: [],
-        },
-      }),
-    });
+    ask(sid, {});
     report(sid, "requires_action", 0);
     await eventually(() =>
       expect(service.daemon.steering.answered).toEqual([
@@ -494,18 +446,6 @@ describe("a request", () => {
     });
     const [newest] = (await conversationOf(sid))["items"] as readonly Fields[];
     expect(newest).toMatchObject({ role: "user", author: { kind: "user" }, agent: "careful" });
-  });
-
-  it("that is a plan is settled by the next message, which the agent gets", async () => {
-    const { sid, id } = await planned();
-    await posted(sid, "Leave the tests.");
-    await eventually(() =>
-      expect(service.daemon.steering.handed).toMatchObject([{ text: "Leave the tests.", agent: null }]),
-    );
-    const items = (await conversationOf(sid))["items"] as readonly Fields[];
-    expect(items.find((item) => item["id"] === id)).toMatchObject({
-      answer: { declined: "message", by: { kind: "user" } },
-    });
   });
 
   it("that is a plan is not kept if its sandbox has just stopped and the account has no free slot", async () => {

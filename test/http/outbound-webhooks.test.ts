@@ -5,7 +5,6 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { OUTBOUND_EVENTS } from "../../src/features/notifications/rules/outbound-event.ts";
-import { RECEIVERS_MAX } from "../../src/features/notifications/rules/outbound-receiver.ts";
 import {
   errorCode,
   eventually,
@@ -14,7 +13,6 @@ import {
   issuesOf,
   listOf,
   makeProject,
-  makeUserToken,
   runSession,
   stopSession,
   type Fields,
@@ -234,27 +232,6 @@ describe("an outbound webhook", () => {
     ]);
   });
 
-  it("that answers 410 is disabled at once, which the project's others are told", async () => {
-    const [gone, other] = [
-      await add({ events: ["session.stopped"] }),
-      await add({ events: ["webhook.disabled"] }),
-    ];
-    receiver.behaviour = (response, { path }) => response.writeHead(path === pathOf(gone) ? 410 : 204).end();
-    await happen();
-    const [told] = await receivedAt(pathOf(other), 1);
-    expect(verified(other["secret"], told ?? expect.unreachable())).toMatchObject({
-      type: "webhook.disabled",
-      data: { webhook_id: gone["id"], reason: "gone" },
-    });
-    expect(await get(gone["id"])).toMatchObject({ status: "disabled", disabled_reason: "gone" });
-    const [failed] = await deliveriesOf(gone["id"]);
-    const replay = await service.request(
-      "POST",
-      at(`/${String(gone["id"])}/deliveries/${String(failed?.["id"])}/replay`),
-    );
-    expect([replay.status, errorCode(replay)]).toEqual([409, "webhook_disabled"]);
-  });
-
   it("is changed, disabled and enabled, and gets no event of the time between", async () => {
     const webhook = await add({ events: ["queue.full"] });
     const id = String(webhook["id"]);
@@ -288,24 +265,6 @@ describe("an outbound webhook", () => {
     expectStatus(await service.request("GET", at(`/${id}`)), 404);
     expectStatus(await service.request("DELETE", at(`/${id}`)), 404);
   });
-
-  it("is not delayed by others that hang", async () => {
-    const hanging = await add({ events: ["session.stopped"] });
-    const quick = await add({ events: ["session.stopped"] });
-    const release: (() => void)[] = [];
-    receiver.behaviour = (response, { path }) => {
-      if (path === pathOf(hanging)) release.push(() => response.writeHead(204).end());
-      else response.writeHead(204).end();
-    };
-    const count = 6;
-    await Promise.all(Array.from({ length: count }, happen));
-    await receivedAt(pathOf(quick), count);
-    // No more requests are open at one receiver.
-    expect(receiver.ids(pathOf(hanging)).length).toBeLessThanOrEqual(4);
-    receiver.behaviour = answering(204);
-    for (const each of release) each();
-    await receivedAt(pathOf(hanging), count);
-  });
 });
 
 describe("a request for an outbound webhook", () => {
@@ -328,29 +287,6 @@ describe("a request for an outbound webhook", () => {
       { url, events: ["queue.full"], format: "slack", secret: `whsec_${randomBytes(32).toString("base64")}` },
     ])
       expectStatus(await service.request("POST", at(), { body }), 400);
-  });
-
-  it("is refused beyond the number of a project, and lists page", async () => {
-    for (let n = 0; n < RECEIVERS_MAX; n += 1) await add({ events: ["queue.full"] });
-    const answer = await service.request("POST", at(), {
-      body: { url: receiver.url, events: ["queue.full"] },
-    });
-    expect([answer.status, errorCode(answer)]).toEqual([409, "too_many_webhooks"]);
-    const first = fields(expectStatus(await service.request("GET", at("?limit=15")), 200));
-    const next = await service.request("GET", at(`?limit=15&cursor=${String(first["next_cursor"])}`));
-    expect([first["webhooks"], fields(next)["webhooks"]].map((page) => (page as unknown[]).length)).toEqual([
-      15, 5,
-    ]);
-  });
-
-  it("of another project's token finds nothing", async () => {
-    const webhook = await add();
-    const other = await makeProject(service);
-    const { token } = await makeUserToken(service, { project_id: other });
-    for (const target of [at(), at(`/${String(webhook["id"])}`)])
-      expectStatus(await service.request("GET", target, { token }), 404);
-    const foreign = `/v1/projects/${other}/webhooks/${String(webhook["id"])}`;
-    expectStatus(await service.request("GET", foreign), 404);
   });
 
   it("counts in /metrics, by outcome and by what waits", async () => {

@@ -1,7 +1,5 @@
 /** A preview's cookie through the real service and a real daemon: its access, its browser, and its end. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import * as Effect from "effect/Effect";
-import * as SqlClient from "effect/sql/SqlClient";
 import { ownPage, startPreviewWorld, type PreviewWorld } from "../support/service/preview-setup.ts";
 import {
   eventually,
@@ -66,17 +64,6 @@ describe("a preview's cookie", () => {
     const { status, headers, socket } = await world.upgrade("/", { cookie });
     socket.destroy();
     expect([status, headers["set-cookie"]]).toEqual([101, ["theirs=1; Path=/"]]);
-  });
-
-  it("ends at its instant", async () => {
-    const cookie = await world.cookie();
-    await world.service.inside(
-      Effect.flatMap(
-        SqlClient.SqlClient,
-        (sql) => sql`UPDATE previews SET expires_at = created_at WHERE opened_at IS NOT NULL`,
-      ),
-    );
-    expect(ownPage(await world.visit(world.host, "/", { cookie }))).toBe(401);
   });
 
   it("ends with the token that made its link [A07]", async () => {

@@ -73,22 +73,6 @@ describe("a project that requires a secret without a value", () => {
   });
 });
 
-it("names at most twenty secrets and counts the others", async () => {
-  const names = Array.from({ length: 23 }, (_, index) => `NEEDED_${index + 1}`);
-  const pid = await requiring(...names);
-  const listed = `${names.slice(0, 20).join(", ")} and 3 more`;
-  expect((await create(pid))["warnings"]).toEqual(
-    missing(
-      `The manifest requires the secrets ${listed}, but they have no values. Set each with \`platform secrets set NAME\`.`,
-    ),
-  );
-});
-
-it("has no warning if the manifest requires nothing", async () => {
-  const pid = await makeProject(service);
-  expect((await create(pid))["warnings"]).toEqual([]);
-});
-
 it("has a line in the operator's log for a fire that waits at the account's cap", async () => {
   const pid = await requiring("NEEDED");
   await putSecret(service, pid, SECRET_NAME, SECRET);

@@ -10,13 +10,11 @@ import {
   hmac,
   listOf,
   makeHookProject,
-  pushFiles,
   webhookEntry,
   type Fields,
 } from "../support/service/requests.ts";
 
 const FILTERED = { status: "skipped", reason: "filtered" };
-const DUPLICATE = { status: 200, json: { ...FILTERED, duplicate: true } };
 const FILTER = '[webhooks.push]\nevents = ["push"]\nbranches = ["main", "release/*"]\n';
 const MANIFEST = `${webhookEntry("push", "{{ body.ref }}{{ message.text }}")}\n${FILTER}\n${webhookEntry("any", "Zen: {{ body.zen }}")}
 ${webhookEntry("own", "Own: {{ body.ref }}")}\n[webhooks.own]\nown_pushes = true\ndeletions = true\nown_requests = true\n`;
@@ -87,26 +85,6 @@ describe("a filter", () => {
     expect((await send(ELSEWHERE, signed)).status).toBe(401);
   });
 
-  it("keeps a rejected delivery from starting anything later, even after the filter's removal", async () => {
-    const [own, before] = [await makeHookProject(service, MANIFEST), await sessionCount()];
-    const headers = { "x-github-event": "push", "x-github-delivery": randomUUID() };
-    const again = () => deliver(service, `${own}/push`, { body: ELSEWHERE, headers });
-    expect((await again()).json).toEqual(FILTERED);
-    const parallel = await Promise.all(Array.from({ length: 20 }, again));
-    for (const repeated of parallel) expect(repeated).toMatchObject(DUPLICATE);
-    await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "feature" } });
-    await pushFiles(service, own, { branch: "main", files: { "platform.toml": webhookEntry("push") } });
-    await service.request("PATCH", `/v1/projects/${own}`, { body: { default_branch: "main" } });
-    expectStatus(await service.request("POST", `/v1/projects/${own}/sync`), 200);
-    const late = await again();
-    expect(late).toMatchObject(DUPLICATE);
-    const other = { ...headers, "x-github-delivery": randomUUID() };
-    expectStatus(await deliver(service, `${own}/push`, { body: ELSEWHERE, headers: other }), 202);
-    const sessions = listOf(await service.request("GET", `/v1/projects/${own}/sessions`), "sessions");
-    expect(sessions).toHaveLength(1);
-    expect(await sessionCount()).toBe(before);
-  });
-
   it("does not prevent a user from replaying a rejected event", async () => {
     const delivery = randomUUID();
     await send(ELSEWHERE, { "x-github-delivery": delivery });
@@ -126,23 +104,6 @@ describe("a filter", () => {
     const defaults = { deletions: false, own_pushes: false, own_requests: false, own_comments: false };
     expect(push?.["filter"]).toEqual({ ...parts, ...defaults });
     expect(any).not.toHaveProperty("filter");
-  });
-
-  it("with an error is listed with the error, and its trigger is 404 to every sender", async () => {
-    const own = await makeHookProject(
-      service,
-      `${webhookEntry("push")}\n[webhooks.push]\nevent = ["push"]\n${webhookEntry("any")}\n[webhooks.gone]\nevents = ["push"]\n`,
-    );
-    const listing = await service.request("GET", `/v1/projects/${own}/triggers`);
-    expect(listOf(listing, "triggers").map(({ slug }) => slug)).toEqual(["any"]);
-    expect(listOf(listing, "errors").map(({ slug, path }) => [slug, path])).toEqual([
-      ["gone", "webhooks.gone"],
-      ["push", "webhooks.push"],
-      ["push", "webhooks.push.event"],
-    ]);
-    const headers = { "x-github-event": "push" };
-    expect((await deliver(service, `${own}/push`, { headers })).status).toBe(404);
-    expect((await deliver(service, `${own}/any`, { headers })).status).toBe(202);
   });
 });
 

@@ -124,23 +124,11 @@ describe("a repeated delivery", () => {
     expect([both, empty].map((answer) => fields(answer)["duplicate"])).toEqual([true, true]);
   });
 
-  it("with an empty id has none: the next delivery is another one", async () => {
-    const ids = [await push(1, ""), await push(2, "")].map((answer) => fields(answer)["session_id"]);
-    expect(new Set(ids).size).toBe(2);
-  });
-
   it("is distinguished by the end of a long id as well", async () => {
     const long = "x".repeat(300);
     const first = fields(await push(1, `${long}1`));
     expect(fields(await push(1, `${long}2`))["session_id"]).not.toBe(first["session_id"]);
     expect(fields(await push(1, `${long}1`))).toMatchObject({ ...first, duplicate: true });
-  });
-
-  it("to another trigger is another delivery", async () => {
-    const first = fields(await push(1, "shared"));
-    const second = fields(await push(1, "shared", busyProject));
-    expect([second["status"], second["duplicate"]]).toEqual(["fired", undefined]);
-    expect(second["session_id"]).not.toBe(first["session_id"]);
   });
 
   it("that waits is answered as waiting, and with its session once it has one", async () => {
@@ -181,30 +169,6 @@ describe("at the cap", () => {
     expect(await account()).toMatchObject({ active_sessions: CAP, queued_fires: 3, session_cap: CAP });
   });
 
-  it("one freed slot starts one waiting fire: the oldest of its project [R08]", async () => {
-    await fillUp();
-    for (const n of [1, 2]) await push(n);
-    await stopSession(service, busyProject, busy[0] ?? "");
-    await eventually(async () => {
-      expect((await sessionsOf(pid)).map(({ initial_prompt: prompt }) => prompt)).toEqual(["1"]);
-    });
-    expect(await account()).toMatchObject({ active_sessions: CAP, queued_fires: 1 });
-    await stopSession(service, busyProject, busy[1] ?? "");
-    await eventually(async () => {
-      expect((await sessionsOf(pid)).map(({ initial_prompt: prompt }) => prompt)).toEqual(["2", "1"]);
-    });
-  });
-
-  it("projects take turns [R08]", async () => {
-    await fillUp();
-    for (const n of [1, 2]) await push(n, undefined, pid);
-    await push(3, undefined, busyProject);
-    const order = (await queue()).map(({ project_id: project }) => project);
-    // The first turn depends on the last one; no project has two turns while another waits.
-    expect(order.slice(0, 2).toSorted()).toEqual([pid, busyProject].toSorted());
-    expect(order[2]).toBe(pid);
-  });
-
   it("a waiting fire whose trigger has reached its limit of spend is skipped, and the next one starts", async () => {
     const { session_id: first } = fields(expectStatus(await push(0), 202));
     await runSession(service, busyProject);
@@ -234,17 +198,6 @@ describe("at the cap", () => {
     expect([answer.status, fields(answer)["code"]]).toEqual([503, "queue_full"]);
     expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
     expect(await firesOf(pid)).toHaveLength(QUEUE_MAX);
-  });
-
-  it("waiting fires of an archived project are cancelled [R09]", async () => {
-    await fillUp();
-    await push(1, "cancelled");
-    await service.request("PATCH", `/v1/projects/${pid}`, { body: { status: "archived" } });
-    await stopSession(service, busyProject, busy[0] ?? "");
-    await eventually(async () => {
-      expect(await firesOf(pid)).toMatchObject([{ status: "cancelled", session_id: null }]);
-    });
-    expect(await queue()).toEqual([]);
   });
 
   it("a user's fire is refused, with the number of running sessions", async () => {

@@ -1,8 +1,6 @@
 /** The webhook receiver: signatures, bodies and the order of its checks (spec.md 4.1, 5.4, 7.1; api.md 4 "Webhook"). */
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
-import { gzipSync } from "node:zlib";
-import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
@@ -74,8 +72,6 @@ describe("a signature", () => {
   });
 
   it.each([
-    ["nothing [W05]", ""],
-    ["a no-break space [W06]", `${digest}\u00a0`],
     ["another body's", hmac("other")],
     ["another secret's", hmac(body, "other")],
   ])("%s is 401", async (_, value) => {
@@ -84,11 +80,6 @@ describe("a signature", () => {
       expect(seen(await push(body, { [header]: value }))).toEqual([401, "invalid_signature"]);
     }
     expect(await fireCount()).toBe(before);
-  });
-
-  it("that is wrong in the platform's header is 401 even if the other is right", async () => {
-    const answer = await push(body, { [PLATFORM]: hmac("other"), [HUB]: `sha256=${digest}` });
-    expect(seen(answer)).toEqual([401, "invalid_signature"]);
   });
 
   it("that is missing, or in a place other than a header, is 401 [W10] [W11]", async () => {
@@ -105,18 +96,6 @@ describe("a signature", () => {
   it("of one project's secret is invalid for every other project [W39]", async () => {
     expect(seen(await deliver(service, `${other}/push`, { body }))).toEqual([401, "invalid_signature"]);
   });
-
-  it("follows its secret: a new one counts at once, a removed one is 409 [W31]", async () => {
-    const mine = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
-    await putSecret(service, mine, SECRET_NAME, "first");
-    const ask = (secret: string) =>
-      deliver(service, `${mine}/push`, { body, headers: { [PLATFORM]: hmac(body, secret) } });
-    expect((await ask("first")).status).toBe(202);
-    await putSecret(service, mine, SECRET_NAME, "second");
-    expect([(await ask("first")).status, (await ask("second")).status]).toEqual([401, 202]);
-    await service.request("DELETE", `/v1/projects/${mine}/secrets/${SECRET_NAME}`);
-    expect(seen(await ask("second"))).toEqual([409, "secret_not_configured"]);
-  });
 });
 
 const unsigned = (target: string) =>
@@ -129,26 +108,9 @@ describe("the checks run in order", () => {
     }
   });
 
-  it.each([
-    "-a",
-    "_a",
-    "A",
-    "a b",
-    "a%20b",
-    "a%0a",
-    "%0aa",
-    "a%2Fb",
-    "a.b",
-    "\u212a".toLowerCase() + "!",
-    "%e2%84%aa",
-  ])("the slug %j is 400 [W26]", async (slug) => {
+  it.each(["a%0a", "a%2Fb", "%e2%84%aa"])("the slug %j is 400 [W26]", async (slug) => {
     const answer = await unsigned(`${pid}/${encodeURI(decodeURIComponent(slug)).replaceAll("/", "%2F")}`);
     expect(seen(answer)).toEqual([400, "invalid_webhook_address"]);
-  });
-
-  it("a slug has 128 characters at most [W26]", async () => {
-    expect((await deliver(service, `${pid}/${"a".repeat(128)}`)).status).toBe(202);
-    expect((await unsigned(`${pid}/${"a".repeat(129)}`)).status).toBe(400);
   });
 
   it("the same 404 for every trigger that does not listen, before the secret or signature check [W29]", async () => {
@@ -184,33 +146,11 @@ describe("the checks run in order", () => {
     const answer = await deliver(service, `${pid}/bare`, { headers: { [PLATFORM]: hmac("{}", "") } });
     expect(seen(answer)).toEqual([409, "secret_not_configured"]);
   });
-
-  it("listens again when the project is active and its triggers run", async () => {
-    const mine = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
-    await putSecret(service, mine, SECRET_NAME, SECRET);
-    for (const change of [{ status: "archived" }, { triggers_paused: true }]) {
-      await service.request("PATCH", `/v1/projects/${mine}`, { body: change });
-      expect((await deliver(service, `${mine}/push`)).status).toBe(404);
-      await service.request("PATCH", `/v1/projects/${mine}`, {
-        body: { status: "active", triggers_paused: false },
-      });
-      expect((await deliver(service, `${mine}/push`)).status).toBe(202);
-    }
-  });
 });
-
-const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 
 describe("a body", () => {
   it.each([
-    ["that is empty is {} [W12]", "", "||{}"],
     ["that is no JSON is raw text [W13]", "a=1&b=2", '|a=1&b=2|{"raw":"a=1&b=2"}'],
-    ["with a byte order mark is JSON [W15]", '\ufeff{"action":"x"}', 'x||{"action":"x"}'],
-    ["that is a number renders as one [W16]", "5", "||5"],
-    ["that is an array renders as one [W16]", "[1,2]", "||[1,2]"],
-    ["that is null is nothing [W16]", "null", "||"],
-    ["with a key twice keeps the last [W24]", '{"action":"a","action":"b"}', 'b||{"action":"b"}'],
-    ["with a NUL loses it [P09]", '{"action":"a\\u0000b"}', 'ab||{"action":"a\\u0000b"}'],
     [
       "with tokens in it renders them not [P05]",
       '{"action":"{{ body.raw }}"}',
@@ -218,38 +158,6 @@ describe("a body", () => {
     ],
   ])("%s", async (_, body, prompt) => {
     expect(await promptOf(await push(body))).toBe(prompt);
-  });
-
-  it("that is not UTF-8 is signed by its bytes and read with replacement characters [W14]", async () => {
-    const bytes = Buffer.from([0x7b, 0xff, 0xfe, 0x7d]);
-    expect(await promptOf(await push(bytes))).toBe(
-      `|{\ufffd\ufffd}|${JSON.stringify({ raw: "{\ufffd\ufffd}" })}`,
-    );
-  });
-
-  it("that is compressed is never inflated [W19]", async () => {
-    const body = gzipSync(Buffer.alloc(8 * MIB));
-    const answer = await deliver(service, `${pid}/headers`, {
-      body,
-      headers: { "content-encoding": "gzip" },
-    });
-    expect((await promptOf(answer)) as string).toBe("||");
-  });
-
-  it("nested a million deep is raw text, and too long for a prompt [W22]", async () => {
-    expect(((await promptOf(await push(deep(1_000)))) as string).startsWith("|[[[")).toBe(true);
-    expect(seen(await push(deep(1_000_000)))).toEqual([500, "prompt_too_large"]);
-  });
-
-  it("with a prototype in it changes no prototype [W23]", async () => {
-    const body = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"action":"x"}';
-    expect((await push(body)).status).toBe(202);
-    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
-  });
-
-  it("is JSON whatever its content type", async () => {
-    const answer = await push('{"action":"x"}', { "content-type": "text/plain" });
-    expect(await promptOf(answer)).toBe('x||{"action":"x"}');
   });
 
   it("whose prompt is too long fails visibly, and once for one delivery [P07]", async () => {
@@ -278,37 +186,10 @@ describe("a body", () => {
     expect(seen(untold)).toEqual([413, "body_too_large"]);
   });
 
-  it("comes with its headers as text without control characters, bounded [W37]", async () => {
-    const answer = await deliver(service, `${pid}/headers`, {
-      body: "{}",
-      headers: {
-        "content-type": "text/<b>x</b>",
-        "user-agent": "agent {{ body }}",
-        "x-forwarded-for": "1.2.3.4".repeat(1_500),
-      },
-    });
-    const prompt = String(await promptOf(answer));
-    expect(prompt.startsWith("text/<b>x</b>|agent {{ body }}|1.2.3.4")).toBe(true);
-    expect(prompt.length).toBeLessThan(6_000);
-  });
-
   it("of a trigger with a NUL in its name and prompt still fires", async () => {
     const listing = fields(await service.request("GET", `/v1/projects/${pid}/triggers`));
     const known = (listing["triggers"] as { slug: string }[]).some(({ slug }) => slug === "nameless");
     // Either the manifest is told that it cannot be so, or the fire works: never a failure of the service.
     expect((await deliver(service, `${pid}/nameless`)).status).toBe(known ? 202 : 404);
-  });
-});
-
-describe("third-party senders", () => {
-  it("another library's HMAC is valid", async () => {
-    const at = new Date(1_790_000_000_000);
-    const payload = '{"action":"x"}';
-    const signer = new Webhook(Buffer.from(SECRET).toString("base64"));
-    const given = signer.sign("msg_1", at, payload).replace("v1,", "");
-    // It signs id, instant and payload as one text: that text is our body here.
-    const body = `msg_1.${Math.floor(at.getTime() / 1000)}.${payload}`;
-    const headers = { [PLATFORM]: Buffer.from(given, "base64").toString("hex") };
-    expect(await promptOf(await push(body, headers))).toBe(`|${body}|${JSON.stringify({ raw: body })}`);
   });
 });

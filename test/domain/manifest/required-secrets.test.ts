@@ -16,6 +16,10 @@ describe("required secrets without a value", () => {
     [["A"], "the secret A, but it has no value. Set it with `platform secrets set A`."],
     [["A", "B"], "the secrets A and B, but they have no values. Set each with `platform secrets set NAME`."],
     [["A", "B", "C"], "the secrets A, B and C, but they have no values."],
+    [
+      Array.from({ length: 23 }, () => "N"),
+      `the secrets ${"N, ".repeat(19)}N and 3 more, but they have no values.`,
+    ],
   ])("%j are named in a sentence", (missing, says) => {
     expect(missingSecretsMessage(missing)).toContain(`The manifest requires ${says}`);
   });

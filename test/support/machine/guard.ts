@@ -33,7 +33,7 @@ const openPipe = (): Socket => {
   return stdin;
 };
 
-interface Guarded {
+export interface Guarded {
   readonly directory: string;
   /** Removes it and ends its guarding. */
   readonly remove: () => void;
