@@ -7,6 +7,7 @@ import { describe, expect } from "vitest";
 import { Activity, activityLayer } from "../../src/services/sessions/activity.ts";
 import { Actors } from "../../src/services/actors.ts";
 import { Conversations } from "../../src/store/ports/sessions/conversations.ts";
+import { UNSAVED_MAX_MS } from "../../src/domain/save/order.ts";
 import { NOTHING_TO_SAVE, type Saved } from "../../src/domain/save/saved.ts";
 import { sweep } from "../../src/duties/sweeper.ts";
 import * as Layer from "effect/Layer";
@@ -18,7 +19,7 @@ import { answered, openActorsWorld, READY, until } from "../support/world/actors
 import { nativeItem } from "../support/world/conversations.ts";
 
 const IDLE_MS = 900_000;
-const MAX_TURN_MS = 4 * 3_600_000;
+const MAX_TURN_MS = 3_600_000;
 const ROOM_MS = 600_000;
 const OPTIONS = {
   nodeId: "node-1",
@@ -51,6 +52,18 @@ const running = Effect.gen(function* () {
     swept: Effect.andThen(settled, world.statusOf(id)),
   };
 });
+
+/** Runs it by a clock that is so much ahead of the world's: a day of the world's timers takes seconds. */
+const ahead = <A, E, R>(ms: number, work: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Effect.service(Clock.Clock), (clock) =>
+    Effect.provideService(work, Clock.Clock, {
+      currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + ms,
+      currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + ms),
+      currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() + BigInt(ms) * 1_000_000n,
+      currentTimeNanos: Effect.map(clock.currentTimeNanos, (now) => now + BigInt(ms) * 1_000_000n),
+      sleep: (duration) => clock.sleep(duration),
+    }),
+  );
 
 /** What health says of the agent's turns from now on. */
 const says = (
@@ -438,11 +451,14 @@ describe("a session whose work cannot be saved", () => {
 
   it.effect("goes after a day with what is saved", () =>
     Effect.gen(function* () {
-      const { id, swept, world } = yield* unsaved;
-      yield* TestClock.adjust("23 hours");
-      expect(yield* swept).toBe("running");
-      yield* TestClock.adjust("1 hour");
-      expect(yield* swept).toBe("stopped");
+      const { id, round, world } = yield* unsaved;
+      const sweptAt = (ms: number) =>
+        Effect.andThen(
+          Effect.andThen(answered(ahead(ms, round)), TestClock.adjust("1 second")),
+          world.statusOf(id),
+        );
+      expect(yield* sweptAt(UNSAVED_MAX_MS - 60_000)).toBe("running");
+      expect(yield* sweptAt(UNSAVED_MAX_MS)).toBe("stopped");
       expect(yield* world.session(id)).toMatchObject({ stopReason: "idle", saved: PART });
     }),
   );

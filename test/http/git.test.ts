@@ -102,17 +102,6 @@ describe("a clone credential", () => {
     expect(tips.split("\n")).toHaveLength(1);
   });
 
-  it("ends with its sandbox [G10]", async () => {
-    const sid = await runSession(service, pid);
-    const { directory, password } = await workOn(sid);
-    await stopSession(service, pid, sid);
-    await eventually(async () => {
-      const { code, stderr } = await git(directory, "ls-remote", remote(pid, password));
-      expect([code, stderr]).toEqual([128, expect.stringContaining("Authentication failed")]);
-    });
-    expect((await git(directory, "push", "origin", "HEAD")).code).not.toBe(0);
-  });
-
   it("opens its own project's repository alone [G10]", async () => {
     const foreign = await makeProject(service);
     const password = passwordOf(await credentialOf(await runSession(service, pid)));
@@ -134,19 +123,6 @@ describe("a clone credential", () => {
 });
 
 describe("a user's token", () => {
-  it("pushes to any branch except the default one [G09]", async () => {
-    const directory = await clone(pid, service.token);
-    await commitFiles(directory, { "mine.txt": "x\n" });
-    expect((await git(directory, "push", "origin", "HEAD:refs/heads/mine")).code).toBe(0);
-    const refused = await git(directory, "push", "origin", "HEAD:refs/heads/main");
-    expect([refused.code, refused.stderr]).toEqual([
-      1,
-      expect.stringMatching(/change request|default branch/i),
-    ]);
-    expect((await git(directory, "push", "--force", "origin", "HEAD:refs/heads/main")).code).toBe(1);
-    expect((await git(directory, "push", "origin", ":refs/heads/main")).code).toBe(1);
-  });
-
   it("cannot read after it was revoked", async () => {
     const { id, token } = await makeUserToken(service);
     expect((await git(service.importRoot, "ls-remote", remote(pid, token))).code).toBe(0);

@@ -141,17 +141,6 @@ describe("the machine of a session", () => {
     expect([moves(second), second.next_cursor]).toEqual([["created provisioning"], null]);
     expectStatus(await service.request("GET", `${path}?cursor=x`), 400);
   });
-
-  it("is not found in another project, or once the session is deleted", async () => {
-    const [pid, other] = [
-      await makeProject(service, { files: {} }),
-      await makeProject(service, { files: {} }),
-    ];
-    const sid = await runSession(service, pid);
-    expectStatus(await service.request("GET", `/v1/projects/${other}/sessions/${sid}/machine`), 404);
-    expectStatus(await service.request("DELETE", `/v1/projects/${pid}/sessions/${sid}`), 204);
-    expectStatus(await service.request("GET", `/v1/projects/${pid}/sessions/${sid}/machine`), 404);
-  });
 });
 
 describe("the machine of a trigger", () => {

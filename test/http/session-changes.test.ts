@@ -137,12 +137,4 @@ describe("the changes of a session", () => {
       { file: "a.lock", line: null, message: expect.stringContaining("took its first 1048576 bytes") },
     ]);
   });
-
-  it("are not found in another project", async () => {
-    const pid = await makeProject(service, { files: {} });
-    const sid = await runSession(service, pid);
-    const other = await makeProject(service, { files: {} });
-    expect((await service.request("GET", `/v1/projects/${other}/sessions/${sid}/changes`)).status).toBe(404);
-    expect((await service.request("GET", `/v1/projects/${other}/sessions/${sid}/diff`)).status).toBe(404);
-  });
 });

@@ -53,19 +53,6 @@ describe("a restart", () => {
     await eventually(async () => expect(await activeSessions()).toBe(0));
   });
 
-  it("is refused in an archived project, and accepted once the project is active", async () => {
-    const project = await makeProject(service);
-    const sid = await stopped(project);
-    const become = (status: string) =>
-      service.request("PATCH", `/v1/projects/${project}`, { body: { status } });
-    expectStatus(await become("archived"), 200);
-    const refused = await service.request("POST", `${path(sid, project)}/restart`);
-    expect([refused.status, fields(refused)["code"]]).toEqual([409, "project_not_active"]);
-    expectStatus(await become("active"), 200);
-    expectStatus(await service.request("POST", `${path(sid, project)}/restart`), 202);
-    await stopSession(service, project, sid);
-  });
-
   it("takes a body that asks for the saved work, and refuses other fields", async () => {
     const project = pid;
     const sid = await stopped();
