@@ -16,7 +16,7 @@ import {
 } from "../support/service/requests.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
-import { nativeItem, nativeTool, tokens } from "../support/world/conversations.ts";
+import { nativeItem, nativeTool } from "../support/world/conversations.ts";
 
 let service: TestService;
 let pid = "";
@@ -53,21 +53,6 @@ const isItem =
   (text: string) =>
   (event: SentEvent): boolean =>
     event.event === "item" && textOf(event) === text;
-
-/** The last version of each item and of the state, as a reader of these events has them. */
-const held = (events: readonly SentEvent[]): Readonly<Record<string, unknown>> => {
-  const all = new Map<string, unknown>();
-  for (const event of events) {
-    if (event.event === "item") all.set(String(dataOf(event)["id"]), event.data);
-    if (event.event === "state") all.set("state", event.data);
-  }
-  return Object.fromEntries(all);
-};
-
-const growingVersion = (rev: number, text: string) => ({
-  type: "item" as const,
-  item: nativeItem("m", rev, { status: "running", completed_at: null, content: [{ type: "text", text }] }),
-});
 
 describe("the events of a conversation", () => {
   it("state the reader's position at once, and no earlier version", async () => {
@@ -107,37 +92,6 @@ describe("the events of a conversation", () => {
     expect(expectStatus(refused, 400).text).toContain("must be 1");
   });
 
-  it("leave a reader that was cut after any event with the same as a reader that was not", async () => {
-    const sid = await begin();
-    const whole = await open(sid, { after: 0 });
-    say(sid, nativeItem("a", 1, { status: "running", completed_at: null }), nativeTool("t", 2, "one"));
-    await whole.until(({ data }) => JSON.stringify(data).includes("one"));
-    const turn = { state: "running" as const, waiting_for: null };
-    service.daemon.conversation.say(sid, { type: "turn", turn, ended: 0, rev: 3 });
-    await whole.until(({ event, data }) => event === "state" && JSON.stringify(data).includes("running"));
-    say(sid, nativeItem("a", 4, { usage: tokens(7, 0.25) }), nativeTool("t", 5, "one\ntwo"));
-    await whole.until(({ data }) => JSON.stringify(data).includes("two"));
-    say(sid, nativeItem("end", 6));
-    await whole.until(isItem("text of end at 6"));
-    const all = [...whole.events];
-    const ids = all.filter(({ event }) => event !== "open").map(({ id }) => Number(id));
-    expect(ids).toEqual(ids.toSorted((a, b) => a - b));
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(held(all)).toMatchObject({ state: { state: { state: "running" }, usage: { input_tokens: 7 } } });
-    for (const [index, { id }] of all.entries()) {
-      const reader = await open(sid, { lastEventId: id ?? "" });
-      await eventually(() => expect(held([...all.slice(0, index + 1), ...reader.events])).toEqual(held(all)));
-      expect(reader.events[0]).toEqual({ id, event: "open", data: {} });
-      expect(reader.events.map(({ event }) => event)).not.toContain("reset");
-      reader.close();
-    }
-    const page = fields(await service.request("GET", target(sid, "conversation")));
-    const { state: _, ...items } = held(all);
-    const byId = (page["items"] as readonly Fields[]).map((item) => [item["id"], item] as const);
-    expect(Object.fromEntries(byId)).toEqual(items);
-    whole.close();
-  });
-
   it("have text as it grows, without an id", async () => {
     const sid = await begin();
     const reader = await open(sid);
@@ -156,33 +110,6 @@ describe("the events of a conversation", () => {
       text += String(added);
     }
     expect(text).toBe(`Hello${more}`);
-    reader.close();
-  });
-
-  it("have text only after the version that it continues, however soon it follows", async () => {
-    const sid = await begin();
-    const reader = await open(sid);
-    await reader.until(({ event }) => event === "open");
-    // Until the daemon's reports are followed, text between its versions reaches no reader.
-    say(sid, nativeItem("first", 1));
-    await reader.until(isItem("text of first at 1"));
-    const pieces = Array.from({ length: 20 }, (_, index) => `${index} `);
-    let text = "";
-    for (const [index, piece] of pieces.entries()) {
-      const before = `${text}v`;
-      const delta = { native_id: "m", offset: before.length, text: piece };
-      service.daemon.conversation.say(sid, growingVersion(index + 2, before), { type: "delta", delta });
-      text = before + piece;
-      await reader.until(({ data }) => dataOf({ id: null, event: "", data })["text"] === piece);
-    }
-    const shown = reader.events.reduce((known, event) => {
-      if (event.event === "item")
-        return dataOf(event)["status"] === "running" ? (textOf(event) ?? "") : known;
-      if (event.event !== "delta") return known;
-      expect(dataOf(event)["offset"]).toBe(known.length);
-      return known + String(dataOf(event)["text"]);
-    }, "");
-    expect(shown).toBe(text);
     reader.close();
   });
 

@@ -90,13 +90,6 @@ describe("a session's branch", () => {
     expect(seen(await create(elsewhere.source))).toEqual(reserved);
   });
 
-  it("cannot become it by refs/wip", async () => {
-    const pid = await makeProject(service, { files: {} });
-    const sid = await runSession(service, pid);
-    expect((await patch(pid, `refs/wip/${sid}`)).status).toBe(400);
-    expect(seen(await patch(pid, `wip/${sid}`))).toEqual(reserved);
-  });
-
   it("that its upstream later made the default branch gets no pushes [G13] [I17]", async () => {
     const { bare, source } = await makeUpstream("trunk");
     const pid = String(fields(expectStatus(await create(source), 201))["id"]);

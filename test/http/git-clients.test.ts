@@ -10,7 +10,6 @@ import { gitStandIn } from "../git/git-stand-in.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import {
-  commitFiles,
   expectStatus,
   fields,
   makeProject,
@@ -104,18 +103,6 @@ describe("isomorphic-git", () => {
 });
 
 describe("git", () => {
-  it.each([["0"], ["1"]])("pushes and fetches with protocol version %s", async (version) => {
-    const sid = await runSession(service, pid);
-    const password = await mintPassword(service, pid, sid);
-    const [one, two] = [place(), place()];
-    const clone = ["-c", `protocol.version=${version}`, "clone", "--quiet", "--branch", sid];
-    for (const directory of [one, two]) await gitOk(directory, ...clone, remote(password), ".");
-    await commitFiles(one, { "versioned.txt": `${version}\n` });
-    await gitOk(one, "-c", `protocol.version=${version}`, "push", "--quiet", "origin", "HEAD");
-    await gitOk(two, "-c", `protocol.version=${version}`, "pull", "--quiet", "--ff-only");
-    expect(await gitOk(two, "rev-parse", "HEAD")).toBe(await tip(sid));
-  });
-
   it("makes a mirror, keeps it up to date, and reports removed refs", async () => {
     const mirror = place();
     await commitTo(service, pid, { branch: "passing", files: { "passing.txt": "x\n" } });
@@ -126,21 +113,6 @@ describe("git", () => {
     await gitOk(mirror, "remote", "update", "--prune");
     expect(await gitOk(mirror, ...listing)).toBe(await gitOk(bare, ...listing));
     expect(await gitOk(mirror, "branch", "--list", "passing")).toBe("");
-  });
-
-  it("clones without trees and fetches missing objects, while a session pushes from there", async () => {
-    const sid = await runSession(service, pid);
-    const directory = place();
-    const from = remote(await mintPassword(service, pid, sid));
-    const filter = ["--filter=tree:0", "--no-checkout", "--branch", sid];
-    await gitOk(directory, "clone", "--quiet", ...filter, from, ".");
-    const missing = await gitOk(directory, "rev-list", "--objects", "--all", "--missing=print");
-    expect(missing).toMatch(/^\?/m);
-    await gitOk(directory, "checkout", "--quiet", sid);
-    expect(readFileSync(path.join(directory, "docs/guide.md"), "utf8")).toBe("guide\n");
-    await commitFiles(directory, { "partial.txt": "x\n" });
-    await gitOk(directory, "push", "--quiet", "origin", "HEAD");
-    expect(await gitOk(directory, "rev-parse", "HEAD")).toBe(await tip(sid));
   });
 
   it("deepens a shallow clone step by step", async () => {

@@ -8,7 +8,6 @@ import {
   deliver,
   eventually,
   expectStatus,
-  fields,
   listOf,
   makeProject,
   makeRepository,
@@ -52,24 +51,6 @@ describe("a manifest that changed without notice to the service", () => {
     await eventually(async () => expect(await slugs(pid)).toEqual(["after"]));
     expect((await deliver(service, `${pid}/after`)).status).toBe(202);
     expect((await deliver(service, `${pid}/before`)).status).toBe(404);
-  });
-
-  it("and does not parse leaves the last good one in force, marked stale, with the line of the error", async () => {
-    const pid = await makeProject(service, { files: { "platform.toml": webhookEntry("before") } });
-    await putSecret(service, pid, SECRET_NAME, SECRET);
-    await moveFromOutside(pid, "[project]\nname = \n");
-    const listing = await eventually(async () => {
-      const answer = fields(await service.request("GET", `/v1/projects/${pid}/triggers`));
-      expect(answer["manifest"]).toMatchObject({ stale: true });
-      return answer;
-    });
-    expect(listing["errors"]).toMatchObject([{ slug: null, index: null, line: 2 }]);
-    expect((listing["triggers"] as readonly object[]).length).toBe(1);
-    expect((await deliver(service, `${pid}/before`)).status).toBe(202);
-    await moveFromOutside(pid, webhookEntry("mended"));
-    await eventually(async () => expect(await slugs(pid)).toEqual(["mended"]));
-    const mended = fields(await service.request("GET", `/v1/projects/${pid}/triggers`));
-    expect([mended["errors"], mended["manifest"]]).toMatchObject([[], { stale: false }]);
   });
 });
 

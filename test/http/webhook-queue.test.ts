@@ -1,9 +1,6 @@
 /** What becomes of webhooks at the cap, sent twice, or too many (api.md 4 "Queue", "Webhook" duplicates). */
 import { randomUUID } from "node:crypto";
-import * as Effect from "effect/Effect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Spend } from "../../src/features/spend/ports/spend.ts";
-import { reserveFor } from "../support/world/spend.ts";
 import { startTestService, type Answer, type TestService } from "../support/service/service.ts";
 import {
   deliver,
@@ -67,26 +64,14 @@ beforeEach(async () => {
 });
 afterEach(() => emptyOut());
 
-const push = (n: number, delivery?: string, project = pid): Promise<Answer> =>
-  deliver(service, `${project}/push`, {
+const push = (n: number, delivery?: string): Promise<Answer> =>
+  deliver(service, `${pid}/push`, {
     body: JSON.stringify({ n }),
     headers: delivery === undefined ? {} : { "x-platform-delivery": delivery },
   });
 
 const pushWith = (headers: Readonly<Record<string, string>>): Promise<Answer> =>
   deliver(service, `${pid}/push`, { headers, body: { n: 1 } });
-
-/** Counts 10 tokens that a session spent. */
-const spend = (sessionId: string) =>
-  service.inside(
-    Effect.gen(function* () {
-      const call = { id: randomUUID(), sessionId, model: "acme/m", isOwn: false };
-      const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis);
-      yield* reserveFor({ ...call, tokens: 1, cost: 0, now });
-      const counted = { model: "acme/m", tokens: null, estimated: 10, cost: 0 };
-      yield* (yield* Spend).settle({ id: call.id, counted, now });
-    }),
-  );
 
 describe("a repeated delivery", () => {
   it("fifty times at once starts one session, and all answers have the same id [W33]", async () => {
@@ -167,28 +152,6 @@ describe("at the cap", () => {
       Array.from({ length: 3 }, () => ["push", pid]),
     );
     expect(await account()).toMatchObject({ active_sessions: CAP, queued_fires: 3, session_cap: CAP });
-  });
-
-  it("a waiting fire whose trigger has reached its limit of spend is skipped, and the next one starts", async () => {
-    const { session_id: first } = fields(expectStatus(await push(0), 202));
-    await runSession(service, busyProject);
-    expect(fields(await push(1, "over"))).toMatchObject({ status: "queued" });
-    expect(fields(await push(2, "behind", busyProject))).toMatchObject({ status: "queued" });
-    await spend(String(first));
-    const limit = `/v1/projects/${pid}/triggers/push/spend-limit`;
-    expectStatus(await service.request("PUT", limit, { body: { tokens: 5 } }), 200);
-    await stopSession(service, pid, String(first));
-    await eventually(async () => {
-      const [behind] = await firesOf(busyProject);
-      expect(behind).toMatchObject({ delivery_id: "behind", status: "fired" });
-    });
-    expect((await firesOf(pid))[0]).toMatchObject({
-      delivery_id: "over",
-      status: "skipped",
-      reason: "spend_limit",
-      session_id: null,
-    });
-    expectStatus(await service.request("DELETE", limit), 204);
   });
 
   it("a full queue refuses before it accepts: 503 with Retry-After, and no row [W35]", async () => {

@@ -6,7 +6,6 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer, TestService } from "../support/service/service.ts";
 import { asOperator, shareService } from "../support/service/shared.ts";
-import { rounds } from "../support/vitest/rings.ts";
 import {
   deliver,
   eventually,
@@ -16,7 +15,6 @@ import {
   listOf,
   makeAccount,
   makeHookProject,
-  makeProject,
   SECRET,
   webhookEntry,
   type Fields,
@@ -220,34 +218,6 @@ describe("the record of refused webhooks", () => {
       ),
     );
     expect(rows).toEqual([]);
-  });
-
-  it("of a flood costs bounded rows, and every answer is counted [W38]", async () => {
-    const own = await makeProject(service, { files: { "platform.toml": webhookEntry("push") } });
-    const FLOOD = rounds(600, 2_000);
-    let next = 0;
-    const sender = async (): Promise<void> => {
-      while (next < FLOOD) {
-        next += 1;
-        // oxlint-disable-next-line no-await-in-loop -- so many senders, one request each
-        expectStatus(await deliver(service, `${own}/flood-${next}`), 404);
-      }
-    };
-    const counted = async (): Promise<number> => {
-      const { text } = await asOperator(service).request("GET", "/metrics");
-      return Number(/platform_webhooks_total\{[^}]*answer="not_found"[^}]*\} (\d+)/.exec(text)?.[1] ?? 0);
-    };
-    const before = await counted();
-    await Promise.all(Array.from({ length: 32 }, sender));
-    expect((await counted()) - before).toBe(FLOOD);
-    await refusals(own, 1);
-    const rows = await service.inside(
-      Effect.flatMap(
-        SqlClient.SqlClient,
-        (sql) => sql`SELECT FROM webhook_refusals WHERE project_id = ${own}`,
-      ),
-    );
-    expect(rows.length).toBeLessThanOrEqual(500);
   });
 
   it("counts every answer by its status and its code or outcome", async () => {
