@@ -61,6 +61,8 @@ const ahead = <A, E, R>(ms: number, work: Effect.Effect<A, E, R>) =>
       currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + ms),
       currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe() + BigInt(ms) * 1_000_000n,
       currentTimeNanos: Effect.map(clock.currentTimeNanos, (now) => now + BigInt(ms) * 1_000_000n),
+      monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+      monotonicTimeNanos: clock.monotonicTimeNanos,
       sleep: (duration) => clock.sleep(duration),
     }),
   );
