@@ -18,8 +18,10 @@ import { CONNECTOR_EXAMPLES } from "./features/connectors/examples.ts";
 import { ENVIRONMENT_EXAMPLES } from "./features/environments/examples.ts";
 import { CHANGE_REQUEST_TOOLS } from "./features/change-requests/tools.ts";
 import { OUTBOUND_EXAMPLES } from "./features/notifications/examples.ts";
-import type { Examples } from "./http/api/examples/example.ts";
+import type { Examples, WholeExamples } from "./http/api/examples/example.ts";
+import { wholeExamples } from "./http/api/examples/make.ts";
 import { OPERATION_EXAMPLES } from "./http/api/examples/operations.ts";
+import { NOUNS } from "./http/api/examples/records.ts";
 import { completeDocument } from "./http/api/openapi.ts";
 import { Platform } from "./http/api/platform.ts";
 import { MachinesGroup } from "./http/api/sessions/machines.ts";
@@ -43,20 +45,6 @@ import { WebhookRefusalsGroup } from "./http/api/triggers/webhook-refusals.ts";
 import { SESSION_TOOLS, TRIGGER_TOOLS, type OwnTool } from "./http/raw/own-tools.ts";
 import { routeNames } from "./http/route-name.ts";
 import { definedRoutes, RAW_ROUTES, type Route, routeMisses, type RouteTable } from "./http/routes.ts";
-
-/** By the operation's id in the OpenAPI document. */
-export const EXAMPLES: Examples = {
-  ...OPERATION_EXAMPLES,
-  ...ACTIVITY_EXAMPLES,
-  ...APPROVAL_EXAMPLES,
-  ...CHANGE_REQUEST_EXAMPLES,
-  ...CONNECTOR_EXAMPLES,
-  ...ENVIRONMENT_EXAMPLES,
-  ...OUTBOUND_EXAMPLES,
-  ...MODEL_PROVIDER_EXAMPLES,
-  ...SPEND_EXAMPLES,
-  ...SUBSCRIPTION_EXAMPLES,
-};
 
 /** The platform's own tools for agents. */
 export const OWN_TOOLS: readonly OwnTool[] = [...SESSION_TOOLS, ...CHANGE_REQUEST_TOOLS, ...TRIGGER_TOOLS];
@@ -93,9 +81,26 @@ export class Api extends Platform.add(IdentityGroup)
       version: "1",
       description: "Run coding agents in sandboxes, and start them with triggers.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-      transform: completeDocument(EXAMPLES),
+      transform: (document) => completeDocument(examples())(document),
     }),
   ) {}
+
+/** The summaries of all operations, with the parts of their examples that are written by hand. */
+export const EXAMPLE_PARTS: readonly Examples[] = [
+  { operations: OPERATION_EXAMPLES, nouns: NOUNS },
+  ACTIVITY_EXAMPLES,
+  APPROVAL_EXAMPLES,
+  CHANGE_REQUEST_EXAMPLES,
+  CONNECTOR_EXAMPLES,
+  ENVIRONMENT_EXAMPLES,
+  { operations: OUTBOUND_EXAMPLES },
+  MODEL_PROVIDER_EXAMPLES,
+  SPEND_EXAMPLES,
+  SUBSCRIPTION_EXAMPLES,
+];
+
+/** The examples of all operations. */
+export const examples = (): WholeExamples => wholeExamples(Api, EXAMPLE_PARTS);
 
 export const ROUTES: readonly Route[] = [...definedRoutes(Api), ...RAW_ROUTES];
 

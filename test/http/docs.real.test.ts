@@ -1,7 +1,7 @@
 /** The page at `/docs` in a real browser: it is complete, and the browser contacts no other host. In the deep tests the guide's pages, too. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { EXAMPLES } from "../../src/api.ts";
+import { examples } from "../../src/api.ts";
 import { hasChromium, launch, newPage } from "../dashboard/browser.ts";
 import { guideAddresses } from "../support/documents.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)(title, () => {
     const policy = answer?.headers()["content-security-policy"] ?? "";
     expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^ ']+'; /);
     expect(policy).not.toContain("unsafe");
-    for (const [id, { summary }] of Object.entries(EXAMPLES)) {
+    for (const [id, { summary }] of Object.entries(examples().operations)) {
       await expect(page.locator(`section[id="${id}"]`).textContent()).resolves.toContain(summary);
     }
     // The style is in force: the policy's hash is the style's.

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpApi, HttpApiSchema } from "effect/http-api";
 import * as Schema from "effect/Schema";
-import { Api, EXAMPLES, ROUTES } from "../../src/api.ts";
+import { Api, EXAMPLE_PARTS, examples, ROUTES } from "../../src/api.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import { differences, recordText } from "./openapi-record.ts";
@@ -39,8 +39,12 @@ const decodes = (id: string, schema: Schema.Top, value: unknown): void => {
   expect([id, String(decoded)]).toEqual([id, expect.stringMatching(/^Success/)]);
 };
 
-const statusOf = ({ ast }: Schema.Top): unknown =>
-  ast.annotations?.["httpApiStatus"] ?? ast.context?.annotations?.["httpApiStatus"];
+/** Each field of JSON with a value that is neither a record nor a list. */
+const leaves = (value: unknown, name = ""): readonly (readonly [string, unknown])[] => {
+  if (Array.isArray(value)) return value.flatMap((item) => leaves(item, name));
+  if (typeof value !== "object" || value === null) return [[name, value]];
+  return Object.entries(value).flatMap(([key, inner]) => leaves(inner, key));
+};
 
 let service: TestService;
 let text = "";
@@ -102,28 +106,56 @@ describe("the OpenAPI document", () => {
   });
 
   it("shows examples that its schemas accept, for each request and answer with a body", () => {
-    const known = new Set(Object.keys(EXAMPLES));
+    const { operations: known } = examples();
     HttpApi.reflect(Api, {
       onGroup: () => undefined,
-      onEndpoint: ({ endpoint, group }) => {
+      onEndpoint: ({ endpoint, group, successes }) => {
         const id = `${group.identifier}.${endpoint.identifier}`;
-        const example = EXAMPLES[id];
-        expect([id, known.delete(id)]).toEqual([id, true]);
         const payloads = [...endpoint.payload.values()].flatMap(({ schemas }) =>
           // Null stands for no body.
           [...schemas].filter(({ ast }) => ast._tag !== "Null"),
         );
-        expect([id, example?.request !== undefined]).toEqual([id, payloads.length > 0]);
-        for (const schema of payloads) decodes(id, schema, example?.request);
-        const answers = [...endpoint.success].filter((schema) => !HttpApiSchema.isNoContent(schema.ast));
-        expect([id, example?.response !== undefined]).toEqual([id, answers.length > 0]);
-        for (const schema of answers) {
-          const accepted = statusOf(schema) === 202 ? example?.accepted : undefined;
-          decodes(id, schema, accepted ?? example?.response);
+        expect([id, known[id]?.request !== undefined]).toEqual([id, payloads.length > 0]);
+        for (const schema of payloads) decodes(id, schema, known[id]?.request);
+        for (const [status, schemas] of successes) {
+          for (const schema of schemas.filter(({ ast }) => !HttpApiSchema.isNoContent(ast)))
+            decodes(id, schema, known[id]?.responses[status]);
         }
       },
     });
-    expect([...known]).toEqual([]);
+    const written = EXAMPLE_PARTS.flatMap((part) => Object.keys(part.operations));
+    expect(written.toSorted()).toEqual(Object.keys(known).toSorted());
+  });
+
+  it("shows examples that say something in each field", () => {
+    const silent = Object.entries(examples().operations).flatMap(([id, { request, responses }]) =>
+      leaves([request, responses])
+        .filter(([name, value]) => value === name.replaceAll("_", " "))
+        .map(([name]) => `${id}: ${name}`),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  it("shows examples of what the address names", () => {
+    const { operations: known } = examples();
+    let seen = 0;
+    for (const [, , { operationId, "x-codeSamples": samples }] of operations()) {
+      const [, pid, sid] =
+        /projects\/([^/"]+)(?:\/sessions\/([^/"]+))?/.exec(samples?.[0]?.source ?? "") ?? [];
+      const fields = leaves(known[operationId]?.responses);
+      for (const [name, id] of [
+        ["project_id", pid],
+        ["session_id", sid],
+      ] as const) {
+        const values = fields
+          .filter(([field, value]) => field === name && value !== null)
+          .map(([, value]) => value);
+        if (id === undefined || values.length === 0) continue;
+        seen += 1;
+        expect([operationId, [...new Set(values)]]).toEqual([operationId, [id]]);
+      }
+    }
+    expect(seen).toBeGreaterThan(20);
   });
 
   it("names each operation once, with a known tag and every parameter of its path", () => {

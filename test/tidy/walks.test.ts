@@ -9,7 +9,7 @@ test.each([
     what: "a field of a record, and where its value is known",
     name: /\b(?:declaredBytes|declared_bytes)\b/,
     places: [
-      "src/http/api/examples/operations.ts",
+      "src/http/api/examples/records.ts",
       "src/http/api/triggers/webhook-refusals.ts",
       "src/http/handlers/webhook-refusals.ts",
       "src/http/webhooks/webhooks.ts",
@@ -21,7 +21,7 @@ test.each([
     what: "an endpoint",
     name: /\bendBrowser\b/,
     places: [
-      "src/http/api/examples/identity.ts",
+      "src/http/api/examples/operations.ts",
       "src/http/api/identity.ts",
       "src/http/handlers/identity.ts",
     ],

@@ -4,7 +4,7 @@
  */
 import { EVENT_SKIPS } from "../../domain/trigger/event-skip.ts";
 import { illustrate } from "./examples/illustrate.ts";
-import type { Examples } from "./examples/example.ts";
+import type { WholeExamples } from "./examples/example.ts";
 import { archive, attach, attachment, conversationEvents, upload } from "./openapi/conversation.ts";
 import { beginDeviceLogin, claimDeviceLogin } from "./openapi/device-logins.ts";
 import {
@@ -350,7 +350,7 @@ const ERROR_NAMES = /"#\/components\/schemas\/(?:[A-Z][A-Za-z]*)Encoded"/g;
 
 /** Completes the generated document. */
 export const completeDocument =
-  (examples: Examples) =>
+  (examples: WholeExamples) =>
   (generated: Readonly<Record<string, unknown>>): Record<string, unknown> => {
     const document = JSON.parse(
       JSON.stringify(generated).replaceAll(ERROR_NAMES, JSON.stringify(ERROR_REF)),

@@ -1,8 +1,8 @@
 /**
- * Adds the summaries and examples of operations.ts to the OpenAPI document, and an example command to each operation.
+ * Adds summaries and examples to the OpenAPI document, and an example command to each operation.
  */
-import type { Examples, OperationExample } from "./example.ts";
-import { PATH_EXAMPLES } from "./records.ts";
+import type { WholeExample, WholeExamples } from "./example.ts";
+import { pathExample, PROJECT, type Nouns } from "./records.ts";
 
 /** A JSON object in the document. */
 type Node = Readonly<Record<string, unknown>>;
@@ -16,26 +16,24 @@ const withExample = (body: Node, example: unknown): Node => {
   return { ...body, content: Object.fromEntries(illustrated) };
 };
 
-const isSuccess = (status: string): boolean => status.startsWith("2");
-
-const bodyOf = (status: string, example: OperationExample | undefined): unknown =>
-  (status === "202" ? example?.accepted : undefined) ?? example?.response;
-
 const GIT_PASSWORD = "http://x:$TOKEN@127.0.0.1:8080";
 
 interface Called {
   readonly path: string;
   readonly method: string;
   readonly operation: Node;
-  readonly example: OperationExample | undefined;
+  readonly example: WholeExample | undefined;
+  readonly nouns: Nouns;
 }
 
 /** A shell command that calls the operation. */
-const commandOf = ({ path, method, operation, example }: Called): string => {
-  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PATH_EXAMPLES[name] ?? name);
+const commandOf = ({ path, method, operation, example, nouns }: Called): string => {
+  const target = path.replaceAll(/(?<=([\w-]*)\/)\{(\w+)\}/g, (_, segment: string, name: string) =>
+    pathExample(segment, name, nouns),
+  );
   if (path.startsWith("/v1/git/")) {
     const action = operation["operationId"] === "git.push" ? "git push" : "git clone";
-    return `${action} ${GIT_PASSWORD}/v1/git/${PATH_EXAMPLES["repository"] ?? ""}`;
+    return `${action} ${GIT_PASSWORD}/v1/git/${PROJECT}.git`;
   }
   const security = operation["security"] as readonly Node[] | undefined;
   const { request } = example ?? {};
@@ -63,21 +61,27 @@ const illustrated = (called: Called): Node => {
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, response]) => [
         status,
-        isSuccess(status) ? withExample(response, bodyOf(status, example)) : response,
+        withExample(response, example?.responses[status]),
       ]),
     ),
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: commandOf(called) }],
   };
 };
 
-export const illustrate = (paths: Paths, examples: Examples): Paths =>
+export const illustrate = (paths: Paths, { operations, nouns }: WholeExamples): Paths =>
   Object.fromEntries(
     Object.entries(paths).map(([path, methods]) => [
       path,
       Object.fromEntries(
         Object.entries(methods).map(([method, operation]) => [
           method,
-          illustrated({ path, method, operation, example: examples[String(operation["operationId"])] }),
+          illustrated({
+            path,
+            method,
+            operation,
+            example: operations[String(operation["operationId"])],
+            nouns,
+          }),
         ]),
       ),
     ]),

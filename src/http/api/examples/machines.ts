@@ -1,13 +1,12 @@
 /** Examples of the operations that show state machines (operations.ts). */
-import type { OperationExample } from "./example.ts";
-import { ACCOUNT, BASE_COMMIT, BEGAN, FIRE, LATER, PROJECT, SANDBOX, SESSION } from "./records.ts";
+import type { Operations } from "./example.ts";
+import { ACCOUNT, BASE_COMMIT, exampleId, PROJECT, SESSION } from "./records.ts";
 
 /** An actor that has just begun. Its states and events are those of a session. */
 const machineOf = (machine: string, id: string) => ({
   machine,
   id,
   state: "provisioning",
-  since: BEGAN,
   why: [
     "The session starts: its branch is created, then its sandbox boots.",
     "The session's branch was created.",
@@ -21,13 +20,10 @@ const machineOf = (machine: string, id: string) => ({
       commands: [],
     },
   ],
-  pending: [
-    { command: "provisionSandbox", text: "order the sandbox", since: LATER, attempts: 0, last_error: null },
-  ],
+  pending: [{ command: "provisionSandbox", text: "order the sandbox", attempts: 0 }],
   transitions: [
     {
       number: 2,
-      at: LATER,
       event: "branch.created",
       text: "The session's branch was created.",
       from: "provisioning",
@@ -37,10 +33,9 @@ const machineOf = (machine: string, id: string) => ({
       duration_ms: 90_000,
     },
   ],
-  next_cursor: null,
 });
 
-export const MACHINE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
+export const MACHINE_EXAMPLES: Operations = {
   "machines.list": {
     summary: "List the state machines: their states, and the transitions between them.",
     response: {
@@ -48,13 +43,12 @@ export const MACHINE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
         {
           name: "trigger",
           initial: "waiting",
-          states: [{ name: "waiting", final: false, text: "The trigger has no timer." }],
+          states: [{ name: "waiting", text: "The trigger has no timer." }],
           arrows: [
             {
               from: "waiting",
               event: "timer.elapsed",
               to: "firing",
-              guard: null,
               commands: ["accountForDue"],
             },
           ],
@@ -68,7 +62,7 @@ export const MACHINE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "machines.sandbox": {
     summary: "Show why the newest sandbox of a session is in its state, and what would move it.",
-    response: machineOf("sandbox", SANDBOX),
+    response: machineOf("sandbox", exampleId("sandbox")),
   },
   "machines.conversation": {
     summary: "Show why a conversation is in its state, and what would move it.",
@@ -80,7 +74,7 @@ export const MACHINE_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   },
   "machines.changeRequest": {
     summary: "Show why a change request is in its state, and what would move it.",
-    response: machineOf("change-request", FIRE),
+    response: machineOf("change-request", exampleId("changerequest")),
   },
   "machines.account": {
     summary: "Show whether the account's queue is at work, and what would start the next fire.",

@@ -1,142 +1,182 @@
 /**
- * A one-sentence summary of each operation of the API, with an example request and answer. The OpenAPI document and the
+ * A one-sentence summary of each operation of the API, with the part of its example that is written by hand. The OpenAPI document and the
  * page at `/docs` show them. test/http/openapi.test.ts decodes each example with the operation's own schemas.
  */
-
-import {
-  PROJECT,
-  SESSION,
-  FIRE,
-  COMMIT,
-  BASE_COMMIT,
-  BEGAN,
-  LATER,
-  ENDS,
-  project,
-  projectUsage,
-  upstreamProject,
-  session,
-  running,
-  fire,
-  fires,
-  fired,
-  triggers,
-  triggersOfShop,
-  conversation,
-  message,
-  request,
-  missingSecret,
-  secret,
-  sandbox,
-} from "./records.ts";
-import { examination, serviceState } from "./service-state.ts";
-import { AUDIT_EXAMPLES } from "./audit.ts";
-import { IDENTITY_EXAMPLES } from "./identity.ts";
-import { WORKSPACE_EXAMPLES } from "./workspace.ts";
+import { CONVERSATION_EXAMPLES } from "./conversation.ts";
+import type { Operations } from "./example.ts";
 import { MACHINE_EXAMPLES } from "./machines.ts";
-import type { Examples } from "./example.ts";
-import { PEOPLE_EXAMPLES } from "./people.ts";
-import { SAVES_EXAMPLES } from "./saves.ts";
-import { REPOSITORY_CHECK_EXAMPLES } from "./repository-check.ts";
+import { BASE_COMMIT, comparison, DIFF, ENDS, LATER, PROJECT, PROMPT, SESSION, starting } from "./records.ts";
+import { examination, serviceState } from "./service-state.ts";
 
-export const OPERATION_EXAMPLES: Examples = {
-  ...IDENTITY_EXAMPLES,
-  "projects.list": {
-    summary: "List the projects that the token reaches, newest first.",
-    response: { projects: [project], next_cursor: null },
+const CODE = "BCDF-GHJK";
+const LINES =
+  "With the header Accept: application/x-ndjson, the answer is all of them, one JSON object a line.";
+
+const check = {
+  usable: false,
+  default_branch: null,
+  steps: [
+    { step: "host", outcome: "passed", message: "The API at api.github.com answers." },
+    { step: "credential", outcome: "passed", message: "The code host accepts the token." },
+    {
+      step: "repository",
+      outcome: "failed",
+      message: "The code host shows no repository acme/shop to this credential.",
+      advice: "Check owner and name. A fine-grained token must list this repository.",
+    },
+  ],
+};
+
+const triggers = {
+  errors: [
+    {
+      slug: "on-push",
+      index: 1,
+      path: "triggers[1].secret_env",
+      message: "secret_env is missing.",
+      line: 14,
+    },
+  ],
+  warnings: [{}],
+};
+
+const webhookFire = {
+  trigger_slug: "on-push",
+  kind: "webhook",
+  scheduled_for: null,
+  delivery_id: "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+  session_name: "Review the push",
+  verified_with: "current",
+};
+
+const IDENTITY: Operations = {
+  "identity.me": {
+    summary: "Show the caller: its user, its account and its token.",
+    response: { user: { role: "owner" } },
   },
-  "projects.create": {
-    summary: "Create a project with a repository that the service hosts, or one on another git server.",
-    request: { name: "shop", repository: { kind: "hosted" } },
-    response: project,
+  "identity.listTokens": "List the account's tokens, newest first. Secrets are not shown.",
+  "identity.createToken": {
+    summary: "Create a token. Its secret is in this answer and is never shown again.",
+    response: { last_used_at: null, token: "platform_pat_kQ3vX0aYw1nT7uR5sB9cD2eF4gH6jK8mN0pQ2rS" },
   },
-  "projects.get": { summary: "Show a project.", response: project },
+  "identity.deleteToken": "Revoke a token. Requests and connections that it opened end within a second.",
+  "identity.listBrowsers": "List the browsers that the caller is signed in with, newest first.",
+  "identity.endBrowsers": "Sign the caller out of all browsers. Everything they opened ends within a second.",
+  "identity.endBrowser": "Sign the caller out of one browser. Everything it opened ends within a second.",
+  "identity.listIdentities":
+    "List what sign-in providers call the caller, the oldest first. She signs in with each of them.",
+  "identity.removeIdentity":
+    "Take an identity from the caller, but not her last one. Browsers that it signed in end within a second.",
+  "deviceLogins.lookAtDeviceLogin": {
+    summary: "Show the program that waits for a person with this code. Changes nothing.",
+    request: { code: CODE },
+  },
+  "deviceLogins.approveDeviceLogin": {
+    summary: "Sign the program in as the caller. It gets a token that reaches what the caller says.",
+    request: { code: CODE, expires_at: ENDS },
+  },
+  "deviceLogins.denyDeviceLogin": {
+    summary: "Refuse the program. Its code is over.",
+    request: { code: CODE },
+  },
+};
+
+const PEOPLE: Operations = {
+  "people.list": "List the people of the account, newest first.",
+  "people.update": {
+    summary: "Rename a person, or change her role in the account.",
+    request: { role: "owner" },
+  },
+  "people.updateAccount": {
+    summary: "Name the account. People see the name in invitations and on the account's page.",
+    request: { name: "Greeters" },
+  },
+  "people.deactivate": {
+    summary: "Deactivate a person: her tokens and sessions end, her work stays.",
+    response: { deactivated_at: ENDS },
+  },
+  "people.reactivate": "Give a deactivated person her roles back. She needs a new token.",
+  "people.invitations": "List the invitations that can still be accepted, newest first.",
+  "people.invite": {
+    summary: "Invite a person with a link that works once, within seven days.",
+    request: { projects: [{ role: "owner" }] },
+    response: { url: "http://127.0.0.1:8080/#/join/6f1d2c" },
+  },
+  "people.revoke": "Revoke an invitation.",
+  "people.members": {
+    summary: "List the people who have a role in a project.",
+    response: { members: [{ role: "owner", own_role: "owner" }] },
+  },
+  "people.grant": "Give a person a role in a project.",
+  "people.revokeGrant": "Remove a person's own role in a project. The project's default role stays.",
+  "audit.list": `List who did what in the account, newest first. ${LINES}`,
+  "audit.listOfProject": `List who did what in a project, newest first. ${LINES}`,
+};
+
+const PROJECTS: Operations = {
+  "projects.list": "List the projects that the token reaches, newest first.",
+  "projects.create":
+    "Create a project with a repository that the service hosts, or one on another git server.",
+  "projects.get": "Show a project.",
   "projects.update": {
     summary: "Rename, archive or reactivate a project, pause its triggers, or move its default branch.",
     request: { triggers_paused: true },
-    response: { ...project, triggers_paused: true, updated_at: LATER },
+    response: { updated_at: LATER },
   },
   "projects.delete": {
     summary:
       "Delete a project. It starts nothing more, its sessions stop, and its owners can restore it for seven days. Then everything of it is removed.",
-    response: { ...project, status: "deleted", deletes_at: ENDS, updated_at: LATER },
+    response: { status: "deleted", deletes_at: "2026-11-27T12:01:30.000Z", updated_at: LATER },
   },
   "projects.restore": {
     summary: "Make a deleted project what it was before.",
-    response: { ...project, updated_at: LATER },
+    response: { updated_at: LATER },
   },
   "projects.replaceCredential": {
     summary: "Replace the credential that the service uses at the project's git server.",
     request: { username: "deploy", password: "a new password" },
-    response: upstreamProject,
+    response: { repository: { kind: "git", url: "https://git.example.com/shop.git" } },
   },
-  "projects.removeCredential": {
-    summary: "Remove the credential that the service uses at the project's git server.",
-  },
+  "projects.removeCredential": "Remove the credential that the service uses at the project's git server.",
   "projects.usage": {
     summary: "Show the tokens and the cost of a project's agents, by day and model.",
-    response: projectUsage,
+    response: { days: [{ counted: true }] },
   },
   "projects.setup": {
     summary: "Show what a project still needs before its first session.",
     response: {
       repository: {
         url: `https://agents.example.org/v1/git/${PROJECT}.git`,
-        branch: "main",
         commit: null,
         empty: true,
       },
-      model: { required: true, model: "anthropic/claude-sonnet-4-6", source: "secret" },
-      providers: [
-        {
-          id: "anthropic",
-          secrets: ["ANTHROPIC_API_KEY"],
-          model: "anthropic/claude-sonnet-4-6",
-          configured: true,
-        },
-      ],
+      model: { required: true, source: "secret" },
+      providers: [{ id: "anthropic", secrets: ["ANTHROPIC_API_KEY"], configured: true }],
     },
   },
   "projects.paths": {
     summary: "List the paths of all files of the repository, at a branch, a tag or a commit.",
-    response: {
-      commit: "6c1d0c54f4a4a36b8e4c1f0fd6b5e7c9aa1b2c3d",
-      paths: ["README.md", "src/main.ts"],
-      total: 2,
-    },
+    response: { paths: ["README.md", "src/checkout.ts"], total: 2 },
   },
   "projects.sessionOptions": {
     summary: "List the branches, agents and models that a new session can have.",
     response: {
-      default_branch: "main",
       branches: ["main", "release/2"],
       agents: ["reviewer"],
       agent_choices: [
-        {
-          name: "default",
-          runtime: "opencode",
-          model: null,
-          mode: null,
-          effort: null,
-          permissions: null,
-          fallback: [],
-          problem: null,
-        },
+        { name: "default", runtime: "opencode", model: null, fallback: [] },
         {
           name: "reviewer",
           runtime: "opencode",
-          model: "anthropic/claude-sonnet-4-6",
           mode: "plan",
           effort: "high",
           permissions: "ask",
           fallback: ["second"],
-          problem: null,
         },
       ],
       runtimes: [
         {
           name: "opencode",
-          takes_command: false,
           provider_models: [],
           models: "platform",
           modes: ["build", "plan"],
@@ -145,7 +185,6 @@ export const OPERATION_EXAMPLES: Examples = {
           permissions: ["ask", "allow"],
           instructions: true,
           conversation: true,
-          lacks: [],
         },
       ],
       providers: [
@@ -157,20 +196,30 @@ export const OPERATION_EXAMPLES: Examples = {
           unused: "secret",
         },
       ],
-      default_model: "anthropic/claude-sonnet-4-6",
       models: ["anthropic/claude-sonnet-4-6", "openai/gpt-5.5"],
-      model_choices: [
-        {
-          id: "anthropic/claude-sonnet-4-6",
-          context: 1_000_000,
-          price: { input: 3, cached: 0.3, output: 15 },
-        },
-      ],
+      model_choices: [{ id: "anthropic/claude-sonnet-4-6", context: 1_000_000, price: {} }],
     },
   },
   "projects.sync": {
     summary: "Read the manifest from the default branch now, and list the triggers.",
     response: triggers,
+  },
+  "projects.checkRepository": {
+    summary: "Check, step by step, whether the service could work with a repository. Nothing changes.",
+    request: {
+      repository: {
+        kind: "github",
+        owner: "acme",
+        name: "shop",
+        token: "github_pat_11AAB",
+        pull_requests: true,
+      },
+    },
+    response: check,
+  },
+  "projects.checkConnection": {
+    summary: "Check the connection to a project's repository with its stored credential, and its webhook.",
+    response: check,
   },
   "operator.show": {
     summary: "Show the state of the service itself, with what is wrong first.",
@@ -184,114 +233,53 @@ export const OPERATION_EXAMPLES: Examples = {
     summary: "Let a restored copy go: schedules, queues, webhooks and pushes to other servers begin.",
     response: { was_paused: true },
   },
+};
+
+const SESSIONS: Operations = {
   "sessions.create": {
     summary: "Start a session with its own branch, sandbox and agent.",
-    request: { initial_prompt: session.initial_prompt, name: session.name },
-    response: { ...session, warnings: [missingSecret] },
-    accepted: { status: "queued", queue_id: FIRE, position: 3, expires_at: "2026-11-21T12:00:00.000Z" },
+    request: { initial_prompt: PROMPT, name: "Fix the checkout" },
+    response: { ...starting, warnings: [{}] },
+    accepted: { position: 3, expires_at: "2026-11-21T12:00:00.000Z" },
   },
-  "sessions.list": {
-    summary: "List a project's sessions, newest first.",
-    response: { sessions: [running], next_cursor: null },
-  },
-  "sessions.listAll": {
-    summary: "List the sessions of all projects that the token reaches, newest first.",
-    response: { sessions: [running], next_cursor: null },
-  },
-  "sessions.get": { summary: "Show a session.", response: running },
+  "sessions.list": "List a project's sessions, newest first.",
+  "sessions.listAll": "List the sessions of all projects that the token reaches, newest first.",
+  "sessions.get": "Show a session.",
   "sessions.changes": {
     summary:
       "Show the commits and files that a session has pushed, compared with the commit at which it began.",
-    response: {
-      base_commit: BASE_COMMIT,
-      head_commit: COMMIT,
-      commits_total: 1,
-      commits: [{ sha: COMMIT, subject: "Refuse an empty cart", author_name: "agent", committed_at: LATER }],
-      files_changed_total: 1,
-      files_changed: [{ path: "src/checkout.ts", additions: 4, deletions: 1 }],
-    },
+    response: comparison,
   },
-  "sessions.diff": {
-    summary: "Show the diff of the work that a session has pushed.",
-    response:
-      "diff --git a/src/checkout.ts b/src/checkout.ts\n--- a/src/checkout.ts\n+++ b/src/checkout.ts\n@@ -1 +1,2 @@\n",
-  },
-  "conversation.get": {
-    summary: "Show a session's conversation: the newest items first, in pages.",
-    response: conversation,
-  },
-  "conversation.search": {
-    summary: "Find what people and the agent said in a session, by words.",
-    response: {
-      found: [
-        { item_id: message.id, at: message.created_at, text: "The checkout fails with an empty cart." },
-      ],
-    },
-  },
-  "conversation.output": { summary: "Read the whole kept output of a tool.", response: "1 test failed\n" },
-  "conversation.text": { summary: "Read the whole text of an item.", response: "The checkout works.\n" },
-  "messages.post": {
-    summary: "Send a message to the agent. To a session that has ended, it also restarts the session.",
-    request: { id: message.id, text: "Now add a test." },
-    response: { message },
-  },
-  "messages.cancel": { summary: "Cancel a message that waits." },
-  "messages.interrupt": {
-    summary: "End the agent's turn. Its work so far stays, and the queue is held.",
-    response: { interrupted: true },
-  },
-  "messages.resume": { summary: "Let the queue go on after an interrupt." },
-  "messages.answer": {
-    summary: "Answer a request of the agent. The first answer counts.",
-    request: { choice: "once" },
-    response: { request },
-  },
-  "messages.models": {
-    summary: "List the models and agents that a running session offers.",
-    response: {
-      models: [
-        {
-          id: "anthropic/claude-sonnet-4-5",
-          name: "Claude Sonnet 4.5",
-          efforts: ["default", "high", "max"],
-          writes_text: true,
-          calls_tools: true,
-          context: 1_000_000,
-          price: { input: 3, cached: 0.3, output: 15 },
-        },
-      ],
-      lacks: [],
-      agents: [{ name: "build", description: "Changes files and runs commands." }],
-      default_model: "anthropic/claude-sonnet-4-5",
-    },
-  },
-  "sessions.see": { summary: "Say that you have seen what the session has to say." },
+  "sessions.diff": { summary: "Show the diff of the work that a session has pushed.", response: DIFF },
+  "sessions.see": "Say that you have seen what the session has to say.",
   "sessions.update": {
     summary: "Change a session's name or metadata.",
     request: { name: "Fix the checkout", metadata: { ticket: "SHOP-12" } },
-    response: { ...running, metadata: { ticket: "SHOP-12" }, updated_at: LATER },
+    response: { updated_at: LATER },
   },
-  "sessions.delete": {
-    summary: "Delete a session and its saved work. Its branch stays.",
+  "sessions.delete": "Delete a session and its saved work. Its branch stays.",
+  "sessions.stop": {
+    summary: "Stop a session. Its sandbox saves its work and ends.",
+    request: { save: "require" },
   },
-  ...SAVES_EXAMPLES,
+  "sessions.turnSaves": "List the turns of a session whose saves are kept.",
+  "sessions.deleteSave": "Delete a save of an earlier sandbox.",
+  "sessions.saves": {
+    summary: "List a project's sessions by the size of their saved work, largest first.",
+    response: { bytes: 1_572_864, sessions: [{ status: "stopped", bytes: 1_572_864 }] },
+  },
   "sessions.ownCredentials": {
     summary: "Show whether the own credentials of the session's person work in it.",
-    response: { connectors: ["mail"], subscription: false, suspended: null },
+    response: { connectors: ["mail"] },
   },
-  "sessions.giveOwnCredentials": {
-    summary:
-      "Give the own credentials back to a session that another person steered. For the session's person.",
-  },
+  "sessions.giveOwnCredentials":
+    "Give the own credentials back to a session that another person steered. For the session's person.",
   "sessions.restart": {
     summary: "Start an ended session again, in a new sandbox on the same branch.",
     request: { restore_saved: true },
-    response: { ...session, base_commit: BASE_COMMIT, warnings: [] },
+    response: { ...starting, base_commit: BASE_COMMIT },
   },
-  "sessions.sandbox": {
-    summary: "Show a session's newest sandbox.",
-    response: sandbox,
-  },
+  "sessions.sandbox": "Show a session's newest sandbox.",
   "sessions.ports": {
     summary: "List the ports on which programs in the session's sandbox listen.",
     response: { ports: [5173] },
@@ -309,11 +297,31 @@ export const OPERATION_EXAMPLES: Examples = {
       expires_at: "2026-11-20T12:05:00.000Z",
     },
   },
+  "sessions.workspaceChanges": {
+    summary: "Show what the workspace of a running session has changed, pushed or not.",
+    response: { files_changed: [{ status: "modified" }] },
+  },
+  "sessions.workspaceDiff": {
+    summary: "Show the diff of what the workspace of a running session has changed.",
+    response: DIFF,
+  },
+  "sessions.workspaceFiles": {
+    summary: "List a directory of a running session's workspace, or show a file's text.",
+    response: {
+      kind: "directory",
+      entries: [
+        { name: "src", kind: "directory" },
+        { name: "README.md", kind: "file", size: 312 },
+      ],
+    },
+  },
+};
+
+const SECRETS: Operations = {
   "secrets.list": {
     summary:
       "List the names of a project's secrets, and which ones its manifest declares. Values are never shown.",
     response: {
-      secrets: [secret],
       declared: { required: ["OPENAI_API_KEY", "DATABASE_URL"], optional: [], missing: ["DATABASE_URL"] },
       revision: "4",
     },
@@ -321,7 +329,6 @@ export const OPERATION_EXAMPLES: Examples = {
   "secrets.put": {
     summary: "Set a secret. Running sessions get it after their current turn.",
     request: { value: "sk-example" },
-    response: secret,
   },
   "secrets.try": {
     summary: "Ask a model provider whether it accepts the key that is stored under this name.",
@@ -332,19 +339,21 @@ export const OPERATION_EXAMPLES: Examples = {
       advice: "Copy the key again from the provider's page, or make a new one there, and set it.",
     },
   },
-  "secrets.delete": { summary: "Delete a secret. Running sessions lose it after their current turn." },
+  "secrets.delete": "Delete a secret. Running sessions lose it after their current turn.",
+};
+
+const TRIGGERS: Operations = {
   "triggers.list": {
     summary: "List a project's triggers, and the errors of its manifest.",
     response: triggers,
   },
   "triggers.listAll": {
     summary: "List the triggers of all projects that you see.",
-    response: { projects: [triggersOfShop], next_cursor: null },
+    response: { projects: [{ errors: 1 }] },
   },
   "triggers.fire": {
     summary: "Fire a trigger by hand.",
     request: { text: "Look at the release branch.", source: "chat" },
-    response: fired,
   },
   "triggers.preview": {
     summary: "Render a trigger's prompt without starting a session.",
@@ -352,86 +361,56 @@ export const OPERATION_EXAMPLES: Examples = {
     response: {
       prompt: "Look at the release branch.",
       variables: { message: { text: "Look at the release branch." } },
-      outcome: "fires",
     },
   },
-  ...REPOSITORY_CHECK_EXAMPLES,
-  ...WORKSPACE_EXAMPLES,
-  ...MACHINE_EXAMPLES,
-  ...PEOPLE_EXAMPLES,
-  ...AUDIT_EXAMPLES,
-  "webhookRefusals.list": {
-    summary: "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
-    response: {
-      webhook_refusals: [
-        {
-          id: FIRE,
-          at: BEGAN,
-          slug: "on-push",
-          status: 401,
-          code: "invalid_signature",
-          reason: "signature_mismatched",
-          delivery_id: fire.delivery_id,
-          event: "push",
-          declared_bytes: 7231,
-          body_bytes: 7231,
-          address: "192.0.2.17",
-          forwarded_for: null,
-        },
-      ],
-      next_cursor: null,
-    },
-  },
+  "webhookRefusals.list":
+    "List refused webhook deliveries, newest first. Bodies and signatures are not stored.",
   "fires.ofProject": {
     summary: "List the fires of all triggers of a project, newest first.",
-    response: fires,
+    response: { fires: [webhookFire] },
   },
-  "fires.ofTrigger": { summary: "List the fires of one trigger, newest first.", response: fires },
+  "fires.ofTrigger": "List the fires of one trigger, newest first.",
   "fires.get": {
     summary: "Show a fire with its request and its prompt.",
     response: {
-      ...fire,
-      request: {
-        headers: { content_type: "application/json", user_agent: "GitHub-Hookshot/1", forwarded_for: null },
-        body: '{"ref":"refs/heads/main"}',
-        encoding: "utf8",
-      },
+      ...webhookFire,
+      request: { headers: { user_agent: "GitHub-Hookshot/1" }, body: '{"ref":"refs/heads/main"}' },
       prompt: "Review the push to refs/heads/main.",
-      position: null,
     },
   },
-  "fires.replay": {
-    summary: "Replay a fire: fire again with its request and the current trigger.",
-    response: fired,
-  },
-  "fires.cancel": { summary: "Cancel a queued fire, or a person's request that waits." },
+  "fires.replay": "Replay a fire: fire again with its request and the current trigger.",
+  "fires.cancel": "Cancel a queued fire, or a person's request that waits.",
   "fires.queue": {
     summary: "List the account's queued fires and requests in the order in which they will start.",
     response: {
       queue: [
         {
-          fire_id: FIRE,
-          project_id: PROJECT,
           kind: "webhook",
           trigger_slug: "on-push",
           title: "Review the push",
           files: 0,
           person: null,
-          position: 1,
-          queued_at: BEGAN,
           expires_at: "2026-11-21T12:00:00.000Z",
         },
       ],
-      next_cursor: null,
     },
   },
   "sandbox.cloneCredential": {
     summary: "Get a git password for the session's repository. Only the sandbox's own key can call this.",
     response: {
       repo_url: `http://platform.internal/v1/git/${PROJECT}.git`,
-      auth: { type: "basic", username: "session", password: "Xq8mC0s1fH3kL5nP7rT9vW2y" },
-      expires_at: ENDS,
-      bootstrap: "pending",
+      auth: { username: "session", password: "Xq8mC0s1fH3kL5nP7rT9vW2y" },
     },
   },
+};
+
+export const OPERATION_EXAMPLES: Operations = {
+  ...IDENTITY,
+  ...PEOPLE,
+  ...PROJECTS,
+  ...SESSIONS,
+  ...CONVERSATION_EXAMPLES,
+  ...SECRETS,
+  ...TRIGGERS,
+  ...MACHINE_EXAMPLES,
 };
