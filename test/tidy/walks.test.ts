@@ -11,7 +11,6 @@ test.each([
     places: [
       "src/http/api/examples/records.ts",
       "src/http/api/triggers/webhook-refusals.ts",
-      "src/http/handlers/webhook-refusals.ts",
       "src/http/webhooks/webhooks.ts",
       "src/store/ports/triggers/webhook-refusals.ts",
       "src/store/postgres/triggers/webhook-refusals.ts",

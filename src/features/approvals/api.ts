@@ -7,7 +7,7 @@ import { Instant, pageQuery, projectParams, text, Uuid } from "../../http/api/sc
 
 const nullable = Schema.NullOr;
 
-const ApprovalWire = Schema.Struct({
+export const ApprovalWire = Schema.Struct({
   /** The id of the call, too. */
   id: Uuid,
   session_id: Uuid,

@@ -12,8 +12,8 @@ import { Caller } from "../../http/api/access.ts";
 import { Conflict, notFound } from "../../http/api/errors.ts";
 import { answering, requireProject } from "../../http/steps/answers.ts";
 import { refuseSecrets } from "../../http/steps/sessions/message-secrets.ts";
-import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
-import { ApprovalsGroup } from "./api.ts";
+import { pageRequest, wireForm } from "../../http/steps/wire.ts";
+import { ApprovalsGroup, ApprovalWire } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 interface Params {
@@ -21,7 +21,8 @@ interface Params {
   readonly id: string;
 }
 
-const approvalWire = Effect.fnUntraced(function* (
+const approvalForm = wireForm(ApprovalWire);
+const showApproval = Effect.fnUntraced(function* (
   approval: Approval,
   secrets: Redactor,
   showsHidden = false,
@@ -29,26 +30,13 @@ const approvalWire = Effect.fnUntraced(function* (
   const { call } = approval;
   const given = yield* openPart(approval, "arguments");
   const shown = given === null ? null : shownArguments(secrets, given, showsHidden);
-  return {
-    id: approval.id,
-    session_id: call.sessionId,
-    user_id: call.userId,
-    started_by: call.startedBy,
-    connector: call.connector,
-    tool: call.tool,
-    origin: call.origin,
-    status: approval.status,
+  return approvalForm({
+    ...call,
+    ...approval,
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- arguments are an object
     arguments: shown as Readonly<Record<string, unknown>> | null,
-    arguments_digest: call.argumentsDigest,
     reason: approval.message,
-    asked_at: instant(approval.askedAt),
-    expires_at: instant(approval.expiresAt),
-    decided_by: approval.decidedBy,
-    decided_at: instantOrNull(approval.decidedAt),
-    outcome: call.outcome,
-    delivered_at: instantOrNull(approval.deliveredAt),
-  };
+  });
 });
 
 const list = Effect.fnUntraced(function* (
@@ -64,7 +52,7 @@ const list = Effect.fnUntraced(function* (
   const page = yield* (yield* Approvals).list(pid, { ...pageRequest(query), sessionId, status });
   const secrets = yield* projectRedactor(pid);
   const showsHidden = query.hidden === "show";
-  const approvals = yield* Effect.forEach(page.items, (item) => approvalWire(item, secrets, showsHidden));
+  const approvals = yield* Effect.forEach(page.items, (item) => showApproval(item, secrets, showsHidden));
   return { approvals, next_cursor: page.nextCursor };
 });
 
@@ -94,7 +82,7 @@ export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (b
     .move(id, move)
     .pipe(withAudit((result) => (result === null || isLate ? null : row)));
   if (moved === null || isLate) return yield* settled(moved ?? (yield* approvals.find(pid, id)) ?? found);
-  return yield* approvalWire(moved, yield* projectRedactor(pid));
+  return yield* showApproval(moved, yield* projectRedactor(pid));
 });
 
 type Decision =

@@ -6,30 +6,22 @@ import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, Forbidden, notFound } from "../../http/api/errors.ts";
-import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import { instant, wireForm } from "../../http/steps/wire.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
+import { RemarkWire } from "./review-api.ts";
 import { Remarks, REMARKS_MAX, type NamedVerdict, type Remark } from "./ports/remarks.ts";
 import { isApproval, type RemarkKind, whyNotCounted } from "./rules/verdicts.ts";
 
-export const remarkWire = (remark: Remark, head: string | null) => ({
-  id: remark.id,
-  kind: remark.kind,
-  body: remark.body,
-  commit: remark.commit,
-  outdated: remark.commit !== head,
-  place: remark.place && {
-    file: remark.place.file,
-    side: remark.place.side,
-    first_line: remark.place.firstLine,
-    last_line: remark.place.lastLine,
-  },
-  reply_to: remark.replyTo,
-  created_by: { id: remark.createdBy, name: remark.createdByName },
-  created_at: instant(remark.createdAt),
-  edited_at: instantOrNull(remark.editedAt),
-  resolved_by: remark.resolved?.by ?? null,
-  resolved_at: instantOrNull(remark.resolved?.at ?? null),
-});
+const remarkForm = wireForm(RemarkWire);
+
+export const remarkWire = ({ createdBy, createdByName, resolved, ...remark }: Remark, head: string | null) =>
+  remarkForm({
+    ...remark,
+    outdated: remark.commit !== head,
+    createdBy: { id: createdBy, name: createdByName },
+    resolvedBy: resolved?.by ?? null,
+    resolvedAt: resolved?.at ?? null,
+  });
 
 /** Of an ended request no approval counts any more. */
 export const verdictWire = (

@@ -109,7 +109,7 @@ const CatalogueWire = Schema.Struct({
   ...LeftOut,
 }).annotate({ identifier: "Catalogue" });
 
-const CallWire = Schema.Struct({
+export const CallWire = Schema.Struct({
   id: Uuid,
   session_id: Uuid,
   user_id: Uuid,

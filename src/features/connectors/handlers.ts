@@ -10,14 +10,14 @@ import { withAudit } from "../../services/audit.ts";
 import { refreshCatalogue } from "../../services/connectors/catalogues.ts";
 import { catalogueFor, catalogueKey } from "../../services/connectors/connectors.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors/connectors.ts";
-import { ExecutorCalls, type ExecutorCall } from "../../store/ports/connectors/executor-calls.ts";
+import { ExecutorCalls } from "../../store/ports/connectors/executor-calls.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Conflict } from "../../http/api/errors.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { authorize, deleteCredential, putCredential } from "./credentials.ts";
 import { connectorFor, connectorWire, leftOutWire, makeAbout, type Place } from "./wire.ts";
-import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
-import { ConnectorsGroup } from "./api.ts";
+import { instantOrNull, pageRequest, wireForm } from "../../http/steps/wire.ts";
+import { CallWire, ConnectorsGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 const list = Effect.fnUntraced(function* (pid: string) {
@@ -104,28 +104,7 @@ const changeCatalogue = Effect.fnUntraced(function* (place: Place, wish: Action)
   return yield* catalogue(place);
 });
 
-const callWire = (call: ExecutorCall) => ({
-  id: call.id,
-  session_id: call.sessionId,
-  user_id: call.userId,
-  started_by: call.startedBy,
-  connector: call.connector,
-  tool: call.tool,
-  origin: call.origin,
-  pin: call.pin,
-  rule: call.rule,
-  arguments_digest: call.argumentsDigest,
-  arguments_bytes: call.argumentsBytes,
-  arguments_preview: call.argumentsPreview,
-  at: instant(call.at),
-  begun_at: instantOrNull(call.begunAt),
-  approver: call.approver,
-  ended_at: instantOrNull(call.endedAt),
-  outcome: call.outcome,
-  message: call.message,
-  upstream_status: call.upstreamStatus,
-  result_bytes: call.resultBytes,
-});
+const callForm = wireForm(CallWire);
 
 export const connectorsHandlers = HttpApiBuilder.group(
   Platform.add(ConnectorsGroup),
@@ -148,7 +127,7 @@ export const connectorsHandlers = HttpApiBuilder.group(
               sessionId,
               connector,
             });
-            return { calls: page.items.map(callWire), next_cursor: page.nextCursor };
+            return { calls: page.items.map(callForm), next_cursor: page.nextCursor };
           }),
         ),
       ),

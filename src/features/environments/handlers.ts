@@ -15,12 +15,12 @@ import { EnvironmentBuilds, type EnvironmentBuild } from "../../store/ports/proj
 import { WarmSandboxes } from "../../store/ports/sessions/warm-sandboxes.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../../http/api/access.ts";
-import { LOG_PIECES_DEFAULT, EnvironmentsGroup } from "./api.ts";
+import { BuildWire, EnvironmentsGroup, LOG_PIECES_DEFAULT } from "./api.ts";
 import { Conflict, notFound } from "../../http/api/errors.ts";
 import { ThisNode } from "../../http/limits.ts";
 import { projectInactive } from "../../http/answers/refusals.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
-import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
+import { instantOrNull, pageRequest, wireForm } from "../../http/steps/wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 /** How many images of a project are looked at for one of the Dockerfile in force (services/environments/environments.ts). */
@@ -63,23 +63,14 @@ const unusedWire = Effect.fnUntraced(function* (projectId: string, commit: strin
   return found === null ? null : { ...found, used: false, variables: {}, commands: [], ignored: [] };
 });
 
-const buildWire = (build: EnvironmentBuild) => ({
-  id: build.id,
-  project_id: build.projectId,
-  node_id: build.nodeId,
-  status: build.status,
-  cause: build.cause,
-  requested_by: build.requestedBy,
-  dockerfile: build.source.dockerfile,
-  ...sourceWire(build.source),
-  tries: build.tries,
-  step: build.step,
-  image: build.image,
-  failure: build.failure && failureWire(build.failure),
-  created_at: instant(build.createdAt),
-  begun_at: instantOrNull(build.begunAt),
-  ended_at: instantOrNull(build.endedAt),
-});
+const buildForm = wireForm(BuildWire);
+const showBuild = ({ source, ...build }: EnvironmentBuild) =>
+  buildForm({
+    ...build,
+    dockerfile: source.dockerfile,
+    ...sourceWire(source),
+    failure: build.failure && failureWire(build.failure),
+  });
 
 /** The manifest in force. One that was never read is read now. */
 const manifestOf = Effect.fnUntraced(function* (project: Project) {
@@ -96,8 +87,8 @@ const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildS
   const ready = yield* builds.ready({ projectId, nodeId, limit: READY_LOOKED_AT });
   const image = ready.find(({ source }) => source.key === key) ?? ready[0];
   return {
-    current: current && buildWire(current),
-    image_of: image === undefined ? null : buildWire(image),
+    current: current && showBuild(current),
+    image_of: image === undefined ? null : showBuild(image),
     bases: image === undefined ? [] : yield* basesOf(image),
   };
 });
@@ -196,7 +187,7 @@ const begin = Effect.fnUntraced(function* (pid: string) {
   }
   const asked = { cause: "asked", requestedBy: caller.user.id } as const;
   const build = yield* environments.begin(pid, plan.source, asked);
-  return build === null ? yield* notFound("project") : buildWire(build);
+  return build === null ? yield* notFound("project") : showBuild(build);
 });
 
 type BuildPath = { readonly pid: string; readonly bid: string };
@@ -228,7 +219,7 @@ const cancel = Effect.fnUntraced(function* (path: BuildPath) {
   yield* actors
     .environmentBuild(id, { type: "cancel.requested" })
     .pipe(Effect.catchTag("CapReached", Effect.die));
-  return buildWire(yield* found(path));
+  return showBuild(yield* found(path));
 });
 
 export const environmentsHandlers = HttpApiBuilder.group(
@@ -243,12 +234,12 @@ export const environmentsHandlers = HttpApiBuilder.group(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
             const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageRequest(query));
-            return { builds: page.items.map(buildWire), next_cursor: page.nextCursor };
+            return { builds: page.items.map(showBuild), next_cursor: page.nextCursor };
           }),
         ),
       )
       .handle("build", ({ params }) => answering(begin(params.pid)))
-      .handle("getBuild", ({ params }) => answering(Effect.map(found(params), buildWire)))
+      .handle("getBuild", ({ params }) => answering(Effect.map(found(params), showBuild)))
       .handle("log", ({ params, query }) => answering(log(params, query)))
       .handle("cancel", ({ params }) => answering(cancel(params))),
 );

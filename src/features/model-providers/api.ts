@@ -12,7 +12,7 @@ const prices = Schema.Record(Schema.String, Price).annotate({
     "Own prices by a model's id, in dollars for a million tokens. Other models have the service's price, if it knows one.",
 });
 
-const ModelProviderWire = Schema.Struct({
+export const ModelProviderWire = Schema.Struct({
   id: Uuid,
   owner: Schema.Literals(PROVIDER_OWNERS),
   name: Schema.String.annotate({ description: "The first part of `provider/model`." }),

@@ -10,11 +10,11 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { answering, projectFor, sessionFor } from "../../http/steps/answers.ts";
-import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import { wireForm } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
-import { ModelProvidersGroup } from "./api.ts";
+import { ModelProvidersGroup, ModelProviderWire } from "./api.ts";
 import { openKey, sealKey } from "./keys.ts";
 import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
@@ -31,21 +31,13 @@ import {
 } from "./rules/provider.ts";
 import { type Trial, tryProvider } from "./trial.ts";
 
-const wireOf = (provider: ModelProvider) => ({
-  id: provider.id,
-  owner: provider.owner,
-  name: provider.name,
-  kind: provider.kind,
-  base_url: provider.baseUrl,
-  has_key: provider.hasKey,
-  models: provider.models,
-  prices: provider.prices,
-  unpriced: provider.models.filter((model) => callPrice([model], provider.prices) === null),
-  tried_at: instantOrNull(provider.triedAt),
-  refusal: provider.refusal && { at: instant(provider.refusal.at), message: provider.refusal.text },
-  created_at: instant(provider.createdAt),
-  updated_at: instant(provider.updatedAt),
-});
+const providerForm = wireForm(ModelProviderWire);
+const showProvider = ({ refusal, ...provider }: ModelProvider) =>
+  providerForm({
+    ...provider,
+    unpriced: provider.models.filter((model) => callPrice([model], provider.prices) === null),
+    refusal: refusal && { at: refusal.at, message: refusal.text },
+  });
 
 const sound = (field: string, fault: string | null) =>
   fault === null ? Effect.void : Effect.fail(badRequest(field, fault));
@@ -124,7 +116,7 @@ const about = ({ projectId, ...place }: ProviderPlace) => ({
 });
 
 const list = Effect.fnUntraced(function* (place: ProviderPlace) {
-  return { model_providers: (yield* (yield* ModelProviders).list(place)).map(wireOf) };
+  return { model_providers: (yield* (yield* ModelProviders).list(place)).map(showProvider) };
 });
 
 const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, key = "", ...wish }: Wish) {
@@ -152,7 +144,7 @@ const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, 
         ...where,
         changes: { ...changes, name, kind, base_url: baseUrl },
       })),
-      Effect.map(wireOf),
+      Effect.map(showProvider),
       Effect.catchTags({
         NameTaken: () =>
           Effect.fail(
@@ -248,7 +240,7 @@ const change = Effect.fnUntraced(function* (
         ),
       ),
     );
-  return changed === null ? yield* notFound("model provider") : wireOf(changed);
+  return changed === null ? yield* notFound("model provider") : showProvider(changed);
 });
 
 const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {

@@ -19,7 +19,7 @@ const Sums = Schema.Struct({
 
 const unit = Schema.Literals(["usd", "tokens"]);
 
-const LimitWire = Schema.Struct({
+export const LimitWire = Schema.Struct({
   id: Uuid,
   scope: Schema.Literals(["account", "project", "person", "each_session", "trigger", "session"]),
   subject: Schema.String.annotate({

@@ -23,7 +23,8 @@ import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
 import { callingSession, countingFault, requireCountable } from "../../services/projects/counted-models.ts";
-import { SpendGroup } from "./api.ts";
+import { wireForm } from "../../http/steps/wire.ts";
+import { LimitWire, SpendGroup } from "./api.ts";
 import { limitedCounts } from "./rules/limits.ts";
 import { LIMITS_MAX, type LimitPlace, type ShownLimit, Spend, type SpentFor } from "./ports/spend.ts";
 
@@ -37,16 +38,9 @@ const shownAmount = ({ unit, amount }: LimitAmount): number => (unit === "usd" ?
 
 const sumsWire = ({ cost, tokens }: SpendSums) => ({ usd: cost / NANO, tokens });
 
-const limitWire = ({ spent, projectId, ...limit }: ShownLimit) => ({
-  id: limit.id,
-  scope: limit.scope,
-  subject: limit.subject,
-  project_id: projectId,
-  name: limit.name,
-  unit: limit.unit,
-  amount: shownAmount(limit),
-  spent: spent && sumsWire(spent),
-});
+const limitForm = wireForm(LimitWire);
+const showLimit = (limit: ShownLimit) =>
+  limitForm({ ...limit, amount: shownAmount(limit), spent: limit.spent && sumsWire(limit.spent) });
 
 const appliedWire = ({ scope, name, unit, amount, spent, reserved }: LimitState) => ({
   scope,
@@ -129,7 +123,7 @@ const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
   const limits = yield* spend.list(accountId, now);
   const shown = limits.find(({ id }) => id === made.id);
   if (shown === undefined) return yield* notFound("limit of spend");
-  return { ...limitWire(shown), uncounted_sessions: yield* uncountedBy(shown, limits) };
+  return { ...showLimit(shown), uncounted_sessions: yield* uncountedBy(shown, limits) };
 });
 
 const remove = Effect.fnUntraced(function* (place: Place) {
@@ -193,7 +187,7 @@ const ofAccount = Effect.gen(function* () {
       .filter(({ scope, period }) => scope === "account" && period !== month)
       .map((sum) => ({ day: sum.period, spent: sumsWire(sum) }))
       .toSorted((one, other) => (one.day < other.day ? 1 : -1)),
-    limits: (yield* spend.list(accountId, now)).map(limitWire),
+    limits: (yield* spend.list(accountId, now)).map(showLimit),
   };
 });
 
@@ -209,7 +203,7 @@ const ofProject = Effect.fnUntraced(function* (pid: string) {
   return {
     month,
     spent: sumsWire(own),
-    limits: limits.filter(({ projectId }) => projectId === pid).map(limitWire),
+    limits: limits.filter(({ projectId }) => projectId === pid).map(showLimit),
   };
 });
 

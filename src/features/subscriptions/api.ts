@@ -5,7 +5,7 @@ import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Forbidden, NotFound } from "../../http/api/errors.ts";
 import { Instant, projectParams, text } from "../../http/api/schemas.ts";
 
-const SubscriptionWire = Schema.Struct({
+export const SubscriptionWire = Schema.Struct({
   runtime: Schema.String,
   title: Schema.String.annotate({ description: "Its name for people." }),
   saved_at: Instant,

@@ -10,13 +10,13 @@ import { badRequest, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { forbidden } from "../../http/callers/authorize.ts";
 import { answering } from "../../http/steps/answers.ts";
-import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import { wireForm } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { Runtimes } from "../../services/projects/runtimes.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
-import { SubscriptionsGroup } from "./api.ts";
+import { SubscriptionsGroup, SubscriptionWire } from "./api.ts";
 import { makeWithdrawal } from "./own.ts";
 import { type Subscription, Subscriptions } from "./ports/subscriptions.ts";
 import { openContent, sealContent } from "./sealing.ts";
@@ -30,16 +30,9 @@ const possible = Effect.map(
     ),
 );
 
-const wireOf = (
-  { runtime, savedAt, renewedAt, usedAt }: Subscription,
-  known: ReadonlyMap<string, RuntimeSubscription>,
-) => ({
-  runtime,
-  title: known.get(runtime)?.title ?? runtime,
-  saved_at: instant(savedAt),
-  renewed_at: instantOrNull(renewedAt),
-  used_at: instantOrNull(usedAt),
-});
+const subscriptionForm = wireForm(SubscriptionWire);
+const showSubscription = (row: Subscription, known: ReadonlyMap<string, RuntimeSubscription>) =>
+  subscriptionForm({ ...row, title: known.get(row.runtime)?.title ?? row.runtime });
 
 const owner = Effect.map(Caller, ({ accountId, user }) => ({ accountId, userId: user.id }));
 
@@ -47,7 +40,7 @@ const list = Effect.gen(function* () {
   const known = yield* possible;
   const own = yield* (yield* Subscriptions).list(yield* owner);
   return {
-    subscriptions: own.map((one) => wireOf(one, known)),
+    subscriptions: own.map((one) => showSubscription(one, known)),
     possible: [...known].map(([runtime, { title, how, file }]) => ({
       runtime,
       title,
@@ -68,7 +61,7 @@ const save = Effect.fnUntraced(function* (runtime: string, given: string) {
   const sealed = yield* sealContent(row, content, 1);
   return yield* (yield* Subscriptions).save({ ...row, sealed, now: yield* Clock.currentTimeMillis }).pipe(
     withAudit(() => ({ action: "subscription.saved", target: runtime })),
-    Effect.map((saved) => wireOf(saved, known)),
+    Effect.map((saved) => showSubscription(saved, known)),
   );
 });
 

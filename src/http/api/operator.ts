@@ -9,7 +9,7 @@ const nullable = Schema.NullOr;
 const Spread = Schema.Struct({ count: Schema.Finite, p50_ms: Schema.Finite, p95_ms: Schema.Finite });
 const Backlog = Schema.Struct({ waiting: Schema.Finite, oldest_at: nullable(Instant) });
 
-const DoctorWire = Schema.Struct({
+export const DoctorWire = Schema.Struct({
   at: Instant,
   provider: Schema.String,
   usable: Schema.Boolean.annotate({ description: "Whether a real sandbox started." }),
@@ -27,7 +27,7 @@ const Resumed = Schema.Struct({
   was_paused: Schema.Boolean.annotate({ description: "False: it was not paused. Nothing changed." }),
 });
 
-const ServiceWire = Schema.Struct({
+export const ServiceWire = Schema.Struct({
   version: Schema.String,
   runtime_version: Schema.String,
   node_id: Schema.String.annotate({

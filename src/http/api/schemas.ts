@@ -1,5 +1,6 @@
 /** Shapes that several groups share (api.md 1): ids, instants, pages. */
 import * as Schema from "effect/Schema";
+import type * as AST from "effect/SchemaAST";
 import { parseUuid } from "../../domain/ids.ts";
 import { Price } from "../../domain/model/prices.ts";
 import { ABILITIES } from "../../domain/runtimes/runtime.ts";
@@ -9,8 +10,13 @@ export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
   Schema.makeFilter((text: string) => (parseUuid(text) === null ? "must be a lower-case UUID" : undefined)),
 );
 
+/** Marks an instant for the compiler: records have it as a number, ms since the epoch (steps/wire.ts). */
+interface InstantSchema extends Schema.Bottom<string, string, never, never, AST.String, InstantSchema> {
+  readonly "~instant"?: never;
+}
+
 /** ISO 8601 UTC with milliseconds. */
-export const Instant = Schema.String.annotate({ format: "date-time" });
+export const Instant: InstantSchema = Schema.String.annotate({ format: "date-time" });
 
 /** An instant that a client chooses. */
 export const Moment = Schema.String.annotate({ format: "date-time" }).check(

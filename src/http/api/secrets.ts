@@ -4,7 +4,7 @@ import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, projectParams, Uuid } from "./schemas.ts";
 
-const SecretWire = Schema.Struct({
+export const SecretWire = Schema.Struct({
   name: Schema.String,
   masked: Schema.Boolean.annotate({
     description: "Whether the value is masked in logs and error texts. Values shorter than 6 bytes are not.",

@@ -7,12 +7,12 @@ import * as Stream from "effect/Stream";
 import { HttpServerResponse, type HttpServerRequest } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import type { AuditAction } from "../../domain/person/audit.ts";
-import { Audit, type AuditEvent, type AuditRequest } from "../../store/ports/audit.ts";
+import { Audit, type AuditRequest } from "../../store/ports/audit.ts";
 import { Caller } from "../api/access.ts";
 import { heldBy, Openings } from "../callers/openings.ts";
 import { answering, requireProject } from "../steps/answers.ts";
-import { instant, pageRequest } from "../steps/wire.ts";
-import { AuditGroup } from "../api/audit.ts";
+import { pageRequest, wireForm } from "../steps/wire.ts";
+import { AuditEventWire, AuditGroup } from "../api/audit.ts";
 import { Platform } from "../api/platform.ts";
 
 /** JSON lines. */
@@ -20,24 +20,7 @@ const LINES = "application/x-ndjson";
 /** How many rows an export reads at a time, and has in memory. */
 const PORTION = 500;
 
-const eventWire = (event: AuditEvent) => ({
-  id: event.id,
-  at: instant(event.at),
-  project_id: event.projectId,
-  actor: {
-    kind: event.actor.kind,
-    id: event.actor.id,
-    name: event.actor.name,
-    token_id: event.actor.tokenId,
-  },
-  action: event.action,
-  target: event.target,
-  outcome: event.outcome,
-  address: event.address,
-  user_agent: event.userAgent,
-  request_id: event.requestId,
-  changes: event.changes,
-});
+const eventForm = wireForm(AuditEventWire);
 
 class TokenEnded extends Data.TaggedError("TokenEnded") {}
 
@@ -49,7 +32,7 @@ const exported = Effect.fnUntraced(function* (wish: AuditRequest) {
   const ended = yield* ending(held);
   const lines = Stream.paginate(wish.cursor, (cursor) =>
     Effect.map(list({ ...wish, cursor, limit: PORTION }), ({ items, nextCursor }) => [
-      items.map((event) => `${JSON.stringify(eventWire(event))}\n`),
+      items.map((event) => `${JSON.stringify(eventForm(event))}\n`),
       nextCursor === null ? Option.none() : Option.some(nextCursor),
     ]),
   );
@@ -84,7 +67,7 @@ const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerReq
   };
   if ((request.headers["accept"] ?? "").includes(LINES)) return yield* exported(wish);
   const page = yield* (yield* Audit).list(wish);
-  return { events: page.items.map(eventWire), next_cursor: page.nextCursor };
+  return { events: page.items.map(eventForm), next_cursor: page.nextCursor };
 });
 
 export const auditHandlers = HttpApiBuilder.group(Platform.add(AuditGroup), "audit", (handlers) =>

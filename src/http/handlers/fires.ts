@@ -15,13 +15,12 @@ import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type StoredRequest } from "../../store/ports/triggers/fires.ts";
 import { listReader } from "../callers/access.ts";
 import { Caller } from "../api/access.ts";
-import type { FirePage } from "../api/triggers/fires.ts";
-import { FiresGroup } from "../api/triggers/fires.ts";
+import { type FirePage, FiresGroup, QueueWire } from "../api/triggers/fires.ts";
 import { HandMessage } from "../api/triggers/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, checkedByType, requireProject } from "../steps/answers.ts";
 import { fireByHand, handWords, lastFiredAt } from "../steps/projects/hand-fires.ts";
-import { fireWire, pageRequest, queuedFireWire } from "../steps/wire.ts";
+import { fireWire, pageRequest, wireForm } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
 type FirePath = { readonly pid: string; readonly id: string };
@@ -32,6 +31,8 @@ interface ListQuery {
   readonly status?: Fire["status"];
   readonly outcome?: "failed";
 }
+
+const queuedForm = wireForm(QueueWire);
 
 const list = Effect.fnUntraced(function* (pid: string, slug: string | null, query: ListQuery) {
   yield* requireProject(yield* Caller, pid);
@@ -208,7 +209,7 @@ const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
   const from = queue.findIndex(({ fireId }) => fireId === cursor) + 1;
   const page = queue.slice(from, from + limit);
   return {
-    queue: page.map(queuedFireWire),
+    queue: page.map(queuedForm),
     next_cursor: from + limit < queue.length ? (page.at(-1)?.fireId ?? null) : null,
   };
 });

@@ -17,8 +17,8 @@ import { Limits } from "../limits.ts";
 import { mayOperate } from "../callers/operator-account.ts";
 import { answering } from "../steps/answers.ts";
 import { tokenGrant, type WantedGrant } from "../steps/token-grant.ts";
-import { accountWire, instant, instantOrNull, pageRequest, tokenWire } from "../steps/wire.ts";
-import { IdentityGroup } from "../api/identity.ts";
+import { accountWire, instantOrNull, pageRequest, tokenWire, wireForm } from "../steps/wire.ts";
+import { BrowserWire, IdentityGroup, IdentityWire } from "../api/identity.ts";
 import { Platform } from "../api/platform.ts";
 
 const me = Effect.gen(function* () {
@@ -64,27 +64,16 @@ const createToken = Effect.fnUntraced(function* ({
   return { ...tokenWire(row), token };
 });
 
-const browserWire = (session: BrowserSession, current: boolean) => ({
-  id: session.id,
-  signed_in_by: session.signedInBy,
-  token_id: session.openedBy,
-  created_at: instant(session.createdAt),
-  last_used_at: instant(session.lastUsedAt),
-  expires_at: instant(session.expiresAt),
-  address: session.address,
-  user_agent: session.userAgent,
-  current,
-});
-
-const identityWire = (identity: KnownIdentity, providers: readonly SignInProvider[]) => ({
-  id: identity.id,
-  provider: providers.find(({ issuer }) => issuer === identity.issuer)?.id ?? null,
-  issuer: identity.issuer,
-  subject: identity.subject,
-  name: identity.name,
-  created_at: instant(identity.createdAt),
-  last_sign_in_at: instantOrNull(identity.signedInAt),
-});
+const browserForm = wireForm(BrowserWire);
+const showBrowser = (session: BrowserSession, current: boolean) =>
+  browserForm({ ...session, tokenId: session.openedBy, current });
+const identityForm = wireForm(IdentityWire);
+const showIdentity = (identity: KnownIdentity, providers: readonly SignInProvider[]) =>
+  identityForm({
+    ...identity,
+    provider: providers.find(({ issuer }) => issuer === identity.issuer)?.id ?? null,
+    lastSignInAt: identity.signedInAt,
+  });
 
 const lastSignIn = () =>
   new Conflict({
@@ -139,7 +128,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
           const { user, tokenId } = yield* Caller;
           const now = yield* Clock.currentTimeMillis;
           const page = yield* (yield* BrowserSessions).list(user.id, { ...pageRequest(query), now });
-          const browsers = page.items.map((session) => browserWire(session, session.id === tokenId));
+          const browsers = page.items.map((session) => showBrowser(session, session.id === tokenId));
           return { browsers, next_cursor: page.nextCursor };
         }),
       ),
@@ -159,7 +148,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
         Effect.gen(function* () {
           const providers = yield* SignInProviders;
           const identities = yield* (yield* Identities).list((yield* Caller).user.id);
-          return { identities: identities.map((identity) => identityWire(identity, providers)) };
+          return { identities: identities.map((identity) => showIdentity(identity, providers)) };
         }),
       ),
     )

@@ -11,7 +11,7 @@ import { BootPlaces } from "../../services/sessions/boot-places.ts";
 import { Directory } from "../../services/directory.ts";
 import { endPause } from "../../services/pausing.ts";
 import { Nodes } from "../../store/ports/nodes.ts";
-import { Operations, type Backlog, type Spread } from "../../store/ports/operations.ts";
+import { Operations } from "../../store/ports/operations.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Transitions, type ActorTransition } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
@@ -20,8 +20,8 @@ import { ThisNode } from "../limits.ts";
 import { requireOperatorAccount } from "../callers/operator-account.ts";
 import { answering } from "../steps/answers.ts";
 import { findProblems } from "../../services/problems.ts";
-import { instant, instantOrNull } from "../steps/wire.ts";
-import { OperatorGroup } from "../api/operator.ts";
+import { wireForm } from "../steps/wire.ts";
+import { DoctorWire, OperatorGroup, ServiceWire } from "../api/operator.ts";
 import { Platform } from "../api/platform.ts";
 
 /** Boots are counted over this time. */
@@ -42,18 +42,8 @@ const Examined = Context.Reference<Examination>("platform/http/Examined", {
   defaultValue: () => new Examination(),
 });
 
-const doctorWire = ({ at, report }: NonNullable<Examination["last"]>) => ({
-  at: instant(at),
-  provider: report.provider,
-  usable: report.usable,
-  problem: report.problem,
-  findings: report.findings,
-});
-
-const backlogWire = ({ waiting, oldestAt }: Backlog) => ({ waiting, oldest_at: instantOrNull(oldestAt) });
-
-const spreadWire = (spread: Spread | null) =>
-  spread === null ? null : { count: spread.count, p50_ms: spread.p50Ms, p95_ms: spread.p95Ms };
+const serviceForm = wireForm(ServiceWire);
+const doctorForm = wireForm(DoctorWire);
 
 /** Each actor's newest transition, the newest first. @param rows oldest first */
 const newestOfEach = (rows: readonly ActorTransition[]): readonly ActorTransition[] => {
@@ -65,24 +55,30 @@ const newestOfEach = (rows: readonly ActorTransition[]): readonly ActorTransitio
   return [...newest.values()].slice(0, ACTORS_SHOWN);
 };
 
-const actorWire = ({ actor, to, event, commands, at }: ActorTransition) => ({
+const showActor = ({ actor, to, event, commands, at }: ActorTransition) => ({
   ...actor,
   state: to,
   event,
   commands,
-  at: instant(at),
+  at,
 });
 
 const duties = Effect.gen(function* () {
   const runs = yield* DutyRuns;
   const { periods } = yield* ThisNode;
-  return DUTY_NAMES.map((name) => ({
-    name,
-    about: DUTIES[name].about,
-    periodMs: periods.get(name) ?? 0,
-    last: runs.lastRun(name),
-    failures: runs.failures(name),
-  }));
+  return DUTY_NAMES.map((name) => {
+    const last = runs.lastRun(name);
+    return {
+      name,
+      about: DUTIES[name].about,
+      periodMs: periods.get(name) ?? 0,
+      last,
+      lastRunAt: last?.endedAt ?? null,
+      tookMs: last?.tookMs ?? null,
+      failed: last?.failed ?? false,
+      failures: runs.failures(name),
+    };
+  });
 });
 
 /** Everything that is read, at one instant. */
@@ -115,56 +111,28 @@ const show = Effect.gen(function* () {
   const { database, scheduler, boots } = seen;
   const { name, summary } = yield* SandboxProvider;
   const { last } = yield* Examined;
-  return {
+  return serviceForm({
     version: (yield* ThisNode).version,
-    runtime_version: process.versions.node,
-    node_id: (yield* ThisNode).id,
-    started_at: instant(seen.now - Math.round(process.uptime() * 1000)),
+    runtimeVersion: process.versions.node,
+    nodeId: (yield* ThisNode).id,
+    startedAt: seen.now - Math.round(process.uptime() * 1000),
     problems: findProblems(seen),
-    database: {
-      version: database.version,
-      size_bytes: database.sizeBytes,
-      connections: database.connections,
-      connections_max: database.connectionsMax,
-    },
-    nodes: seen.nodes.map(({ id, url, deadAt }) => ({
-      id,
-      url,
-      dead_at: instantOrNull(deadAt),
-      sandboxes: seen.countSandboxes(id),
-    })),
-    scheduler: {
-      ticked_at: instantOrNull(scheduler.tickedAt),
-      late: scheduler.late,
-      scheduled: scheduler.scheduled,
-    },
-    queues: { fires: backlogWire(seen.fires), commands: backlogWire(seen.commands) },
-    ownerless_sessions: seen.ownerless,
-    stale_manifests: seen.stale,
+    database,
+    nodes: seen.nodes.map((node) => ({ ...node, sandboxes: seen.sandboxesOf(node.id) })),
+    scheduler,
+    queues: { fires: seen.fires, commands: seen.commands },
+    ownerlessSessions: seen.ownerless,
+    staleManifests: seen.stale,
     sandboxes: {
       provider: name,
       summary,
       ...(yield* BootPlaces).state(),
-      doctor: last === null ? null : doctorWire(last),
+      doctor: last && { at: last.at, ...last.report },
     },
-    boots: {
-      since: instant(seen.now - BOOTS_MS),
-      started: boots.started,
-      failures: boots.failures,
-      waited: spreadWire(boots.waited),
-      booted: spreadWire(boots.booted),
-    },
-    actors: newestOfEach(seen.moved).map(actorWire),
-    duties: seen.duties.map(({ name: duty, about, periodMs, last: run, failures }) => ({
-      name: duty,
-      about,
-      period_ms: periodMs,
-      last_run_at: instantOrNull(run?.endedAt ?? null),
-      took_ms: run?.tookMs ?? null,
-      failed: run?.failed ?? false,
-      failures,
-    })),
-  };
+    boots: { since: seen.now - BOOTS_MS, ...boots },
+    actors: newestOfEach(seen.moved).map(showActor),
+    duties: seen.duties,
+  });
 });
 
 /** Starts one real sandbox, probes it and removes it. */
@@ -184,9 +152,9 @@ const examine = Effect.gen(function* () {
       examined.isRunning = false;
     }),
   );
-  const found = { at: yield* Clock.currentTimeMillis, report };
-  examined.last = found;
-  return doctorWire(found);
+  const at = yield* Clock.currentTimeMillis;
+  examined.last = { at, report };
+  return doctorForm({ at, ...report });
 });
 
 /** Every node notices within a second. */

@@ -11,38 +11,22 @@ import { forgetLeft } from "../../services/connectors/left-credentials.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import { Accounts } from "../../store/ports/people/accounts.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
-import { People, type Invitation, type Member, type Person } from "../../store/ports/people/people.ts";
+import { People, type Member, type Person } from "../../store/ports/people/people.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { Addresses } from "../limits.ts";
 import { answering, requireProject } from "../steps/answers.ts";
-import { instant, instantOrNull, pageRequest } from "../steps/wire.ts";
-import { PeopleGroup } from "../api/people.ts";
+import { pageRequest, wireForm } from "../steps/wire.ts";
+import { InvitationWire, PeopleGroup, PersonWire } from "../api/people.ts";
 import { Platform } from "../api/platform.ts";
 
 /** How long an invitation can be accepted. */
 const INVITATION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
 
-const personWire = (person: Person) => ({
-  id: person.id,
-  name: person.name,
-  role: person.role,
-  created_at: instant(person.createdAt),
-  deactivated_at: instantOrNull(person.deactivatedAt),
-});
-
-const invitationWire = (invitation: Invitation) => ({
-  id: invitation.id,
-  name: invitation.name,
-  role: invitation.role,
-  projects: invitation.projects.map(({ projectId, role }) => ({ project_id: projectId, role })),
-  created_by: invitation.createdBy,
-  created_at: instant(invitation.createdAt),
-  expires_at: instant(invitation.expiresAt),
-});
-
-const memberWire = ({ person, role, own }: Member) => ({ user: personWire(person), role, own_role: own });
+const personForm = wireForm(PersonWire);
+const invitationForm = wireForm(InvitationWire);
+const showMember = ({ person, role, own }: Member) => ({ user: personForm(person), role, own_role: own });
 
 /** The link that the page opens. The code is in the fragment, which no server's log has. */
 const invitationLink = (publicUrl: string, code: string): string => `${publicUrl}/#/join/${code}`;
@@ -55,7 +39,7 @@ const lastOwner = () =>
 
 const found = (person: Person | "last_owner" | null) => {
   if (person === null) return Effect.fail(notFound("person"));
-  return person === "last_owner" ? Effect.fail(lastOwner()) : Effect.succeed(personWire(person));
+  return person === "last_owner" ? Effect.fail(lastOwner()) : Effect.succeed(personForm(person));
 };
 
 /** The row of a change of a person, unless it was refused. */
@@ -127,7 +111,7 @@ const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = 
         changes: { name, role, projects: projects.map((each) => `${each.project_id} ${each.role}`) },
       })),
     );
-  return { ...invitationWire(made), url: invitationLink((yield* Addresses).publicUrl, code) };
+  return { ...invitationForm(made), url: invitationLink((yield* Addresses).publicUrl, code) };
 });
 
 const grant = Effect.fnUntraced(function* (
@@ -166,7 +150,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
       answering(
         Effect.gen(function* () {
           const page = yield* (yield* People).list((yield* Caller).accountId, pageRequest(query));
-          return { people: page.items.map(personWire), next_cursor: page.nextCursor };
+          return { people: page.items.map(personForm), next_cursor: page.nextCursor };
         }),
       ),
     )
@@ -203,7 +187,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
           const now = yield* Clock.currentTimeMillis;
           const { accountId } = yield* Caller;
           const page = yield* (yield* People).invitations(accountId, { ...pageRequest(query), now });
-          return { invitations: page.items.map(invitationWire), next_cursor: page.nextCursor };
+          return { invitations: page.items.map(invitationForm), next_cursor: page.nextCursor };
         }),
       ),
     )
@@ -224,7 +208,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
       answering(
         Effect.gen(function* () {
           yield* requireProject(yield* Caller, params.pid);
-          return { members: (yield* (yield* People).members(params.pid)).map(memberWire) };
+          return { members: (yield* (yield* People).members(params.pid)).map(showMember) };
         }),
       ),
     )

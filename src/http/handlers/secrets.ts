@@ -28,25 +28,20 @@ import { Secrets, type StoredSecret } from "../../store/ports/projects/secrets.t
 import { Caller } from "../api/access.ts";
 import { BadRequest, Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
-import { instant } from "../steps/wire.ts";
-import { SecretsGroup } from "../api/secrets.ts";
+import { wireForm } from "../steps/wire.ts";
+import { SecretsGroup, SecretWire } from "../api/secrets.ts";
 import { Platform } from "../api/platform.ts";
 
-const secretWire = (
-  secret: StoredSecret,
-  { value, now }: { readonly value: string; readonly now: number },
-) => ({
-  name: secret.name,
-  masked: isMasked(Buffer.byteLength(value)),
-  unseen: unseenCharacters(value),
-  created_at: instant(secret.createdAt),
-  updated_at: instant(secret.updatedAt),
-  updated_by: secret.updatedBy,
-  service: secret.service,
-  previous_valid_until:
-    secret.previousUntil === null || secret.previousUntil <= now ? null : instant(secret.previousUntil),
-  provider: triedProvider(secret.name)?.id ?? null,
-});
+const secretForm = wireForm(SecretWire);
+const showSecret = (secret: StoredSecret, { value, now }: { readonly value: string; readonly now: number }) =>
+  secretForm({
+    ...secret,
+    masked: isMasked(Buffer.byteLength(value)),
+    unseen: unseenCharacters(value),
+    previousValidUntil:
+      secret.previousUntil === null || secret.previousUntil <= now ? null : secret.previousUntil,
+    provider: triedProvider(secret.name)?.id ?? null,
+  });
 
 const refused = (path: "name" | "value", issue: SecretIssue) =>
   new BadRequest({
@@ -71,7 +66,7 @@ const list = Effect.fnUntraced(function* (projectId: string) {
     secrets.map(({ name }) => name),
   );
   return {
-    secrets: secrets.map((secret) => secretWire(secret, { value: values.get(secret.name) ?? "", now })),
+    secrets: secrets.map((secret) => showSecret(secret, { value: values.get(secret.name) ?? "", now })),
     declared: { required: env.required, optional: env.optional, missing },
     revision: String(revision),
   };
@@ -156,7 +151,7 @@ export const put = Effect.fnUntraced(function* (
   yield* (yield* Directory).refresh(project.id);
   const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
   if (stored === undefined) return yield* notFound("secret");
-  return { isNew, secret: secretWire(stored, { value, now }) };
+  return { isNew, secret: showSecret(stored, { value, now }) };
 });
 
 /** Asks the provider whether it accepts the stored key. */

@@ -29,7 +29,7 @@ import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/se
 import { promptTitle } from "../../domain/session/title.ts";
 import type { SessionStatus } from "../../domain/session/session.ts";
 import type { RequestWish, SessionWish } from "../../store/ports/triggers/admissions.ts";
-import { Sandboxes } from "../../store/ports/sessions/sandboxes.ts";
+import { Sandboxes, type Sandbox } from "../../store/ports/sessions/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
 import {
   Sessions,
@@ -43,8 +43,7 @@ import { lackAt, lackOf, listReader } from "../callers/access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import { parentSession } from "../callers/agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
-import type { SessionPage, SessionWire } from "../api/sessions/sessions.ts";
-import { SessionsGroup } from "../api/sessions/sessions.ts";
+import { SandboxWire, SessionsGroup, type SessionPage, type SessionWire } from "../api/sessions/sessions.ts";
 import { badRequest, notFound, Unprocessable } from "../api/errors.ts";
 import {
   capReached,
@@ -75,7 +74,7 @@ import {
 } from "../steps/sessions/session-workspace.ts";
 import { sessionWarnings } from "../steps/warnings.ts";
 import { conversationStateWire } from "../steps/sessions/conversation-wire.ts";
-import { instant, pageRequest, sandboxWire, sessionWire } from "../steps/wire.ts";
+import { instant, pageRequest, sessionWire, wireForm } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
 interface Typed {
@@ -223,6 +222,14 @@ const begun = Effect.fnUntraced(function* (
   if (admission.outcome === "queued") return yield* queuedWire(project.accountId, admission);
   return yield* started(session);
 });
+
+const sandboxForm = wireForm(SandboxWire);
+const showSandbox = ({ environment, warmRecipe, ...sandbox }: Sandbox) =>
+  sandboxForm({
+    ...sandbox,
+    environment: environment && { buildId: environment.buildId, stale: environment.isStale },
+    waited: warmRecipe !== null,
+  });
 
 const shownWire = (session: ShownSession) => ({
   ...sessionWire(session),
@@ -464,8 +471,8 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
       answering(
         Effect.gen(function* () {
           const session = yield* sessionFor(yield* Caller, params);
-          const sandbox = yield* (yield* Sandboxes).newest(session.id);
-          return sandbox === null ? yield* notFound("sandbox of this session") : sandboxWire(sandbox);
+          const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+          return sandbox === null ? yield* notFound("sandbox of this session") : showSandbox(sandbox);
         }),
       ),
     ),

@@ -7,7 +7,8 @@ import { commandWords, eventWords, nextWords, stateWords } from "../../machines/
 import type { PageRequest } from "../../store/ports/page.ts";
 import { Transitions, type ActorKey, type Transition } from "../../store/ports/transitions.ts";
 import type { NewTransition } from "../../machines/transition.ts";
-import { instant, instantOrNull } from "./wire.ts";
+import { PendingWire, TransitionWire } from "../api/sessions/machines.ts";
+import { instantOrNull, wireForm } from "./wire.ts";
 
 export interface Viewed {
   readonly machine: MachineName;
@@ -19,17 +20,14 @@ export interface Viewed {
   readonly due: Readonly<Record<string, number | null | undefined>>;
 }
 
-const transitionWire = (machine: MachineName) => (row: Transition) => ({
-  number: row.number,
-  at: instant(row.at),
-  event: row.event,
-  text: eventWords(machine, row.event) ?? row.event,
-  from: row.from,
-  to: row.to,
-  detail: row.detail,
-  commands: row.commands,
-  duration_ms: row.enteredAt === null ? null : Math.max(0, row.at - row.enteredAt),
-});
+const transitionForm = wireForm(TransitionWire);
+const showTransition = (machine: MachineName) => (row: Transition) =>
+  transitionForm({
+    ...row,
+    text: eventWords(machine, row.event) ?? row.event,
+    durationMs: row.enteredAt === null ? null : Math.max(0, row.at - row.enteredAt),
+  });
+const pendingForm = wireForm(PendingWire);
 
 /** The state, and what led to it. */
 const reasons = ({ machine, snapshot, facts }: Viewed, last: NewTransition | null): readonly string[] => {
@@ -72,14 +70,10 @@ export const machineView = Effect.fnUntraced(function* (viewed: Viewed, request:
     since: last?.to === snapshot.state ? instantOrNull(newest?.since ?? null) : null,
     why: reasons(viewed, last),
     next: nextWire(viewed),
-    pending: waiting.map(({ command, since, attempts, lastError }) => ({
-      command,
-      text: commandWords(machine, command) ?? command,
-      since: instant(since),
-      attempts,
-      last_error: lastError,
-    })),
-    transitions: page.items.map(transitionWire(machine)),
+    pending: waiting.map((one) =>
+      pendingForm({ ...one, text: commandWords(machine, one.command) ?? one.command }),
+    ),
+    transitions: page.items.map(showTransition(machine)),
     next_cursor: page.nextCursor,
   };
 });

@@ -1,13 +1,14 @@
 /** Records in wire format: snake_case, instants as ISO 8601 UTC with milliseconds */
+import type * as Schema from "effect/Schema";
+import * as AST from "effect/SchemaAST";
 import type { Comparison } from "../../git/port.ts";
 import type { StoredEvent } from "../../store/ports/events.ts";
 import type { Account } from "../../store/ports/people/accounts.ts";
-import type { QueuedFire, ShownFire } from "../../store/ports/triggers/fires.ts";
-import type { Token } from "../../store/ports/people/identity.ts";
+import type { ShownFire } from "../../store/ports/triggers/fires.ts";
 import type { PageRequest } from "../../store/ports/page.ts";
-import type { Project } from "../../store/ports/projects/projects.ts";
-import type { Sandbox } from "../../store/ports/sessions/sandboxes.ts";
 import type { Session } from "../../store/ports/sessions/sessions.ts";
+import { TokenWire } from "../api/identity.ts";
+import { ProjectWire } from "../api/projects.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
 
 const DAY_MS = 86_400_000;
@@ -27,6 +28,69 @@ export const instant = (at: number): string => {
 };
 export const instantOrNull = (at: number | null): string | null => (at === null ? null : instant(at));
 
+type Camel<Name> = Name extends `${infer Word}_${infer Rest}` ? `${Word}${Capitalize<Camel<Rest>>}` : Name;
+
+/** The record of a schema's wire form: its keys in camelCase, its instants as numbers. A record within it may be in wire form already. */
+type Source<S extends Schema.Constraint> = "~instant" extends keyof S
+  ? number
+  : S extends Schema.NullOr<infer Inner>
+    ? Source<Inner> | null
+    : S extends Schema.$Array<infer Item>
+      ? readonly Source<Item>[]
+      : S extends Schema.Struct<infer Fields>
+        ? RecordSource<Fields> | S["Encoded"]
+        : S["Encoded"];
+type RecordSource<Fields extends Schema.Struct.Fields> = {
+  readonly [Name in keyof Fields as Camel<Name>]: Source<Fields[Name]>;
+};
+
+type Shape = (value: unknown) => unknown;
+
+/** How a value gets its wire form. Null: it has it. */
+const shapeFor = (ast: AST.AST): Shape | null => {
+  if (AST.isString(ast)) {
+    if (ast.annotations?.["format"] !== "date-time") return null;
+    return (value) => (typeof value === "number" ? instant(value) : value);
+  }
+  if (AST.isUnion(ast)) {
+    const [member, ...others] = ast.types.filter((type) => !AST.isNull(type));
+    const shape = member === undefined || others.length > 0 ? null : shapeFor(member);
+    return shape && ((value) => (value === null ? null : shape(value)));
+  }
+  if (AST.isArrays(ast)) {
+    const shape = ast.rest[0] === undefined ? null : shapeFor(ast.rest[0]);
+    return shape && ((value) => (value as readonly unknown[]).map(shape));
+  }
+  return AST.isObjects(ast) && ast.indexSignatures.length === 0 ? recordShape(ast) : null;
+};
+
+const recordShape = (ast: AST.Objects): Shape => {
+  const fields = ast.propertySignatures.map(({ name, type }) => {
+    const wireName = String(name);
+    const key = wireName.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return { wireName, key, shape: shapeFor(type) };
+  });
+  return (record) => {
+    const source = record as Readonly<Record<string, unknown>>;
+    const form: Record<string, unknown> = {};
+    for (const { wireName, key, shape } of fields) {
+      const value = source[key] === undefined ? source[wireName] : source[key];
+      if (value !== undefined) form[wireName] = shape === null ? value : shape(value);
+    }
+    return form;
+  };
+};
+
+/**
+ * The function that gives records the wire form of their schema. Fields that the schema lacks are left out. It takes three times as
+ * long as a form by hand, so sessions, fires and items of a conversation have those: their lists are read most.
+ */
+export const wireForm = <Fields extends Schema.Struct.Fields>(
+  schema: Schema.Struct<Fields>,
+): ((record: RecordSource<Fields>) => Schema.Struct<Fields>["Encoded"]) =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape is the schema's
+  recordShape(schema.ast) as (record: RecordSource<Fields>) => Schema.Struct<Fields>["Encoded"];
+
 /** The page that a list request asks for. */
 export const pageRequest = (query: { readonly limit?: number; readonly cursor?: string }): PageRequest => ({
   limit: query.limit ?? PAGE_DEFAULT,
@@ -42,37 +106,8 @@ export const accountWire = (account: Account) => ({
   queued_fires: account.queuedFires,
 });
 
-export const tokenWire = (token: Token) => ({
-  id: token.id,
-  name: token.name,
-  origin: token.origin,
-  user_id: token.userId,
-  project_id: token.projectId,
-  created_at: instant(token.createdAt),
-  expires_at: instantOrNull(token.expiresAt),
-  last_used_at: instantOrNull(token.lastUsedAt),
-});
-
-export const projectWire = (project: Project) => ({
-  id: project.id,
-  account_id: project.accountId,
-  name: project.name,
-  status: project.status,
-  deletes_at: instantOrNull(project.deletesAt),
-  repository: project.repository,
-  default_branch: project.defaultBranch,
-  triggers_paused: project.triggersPaused,
-  default_role: project.defaultRole,
-  merge_role: project.mergeRole,
-  approvals_required: project.approvalsRequired,
-  manifest: {
-    commit: project.manifest.commit,
-    synced_at: instantOrNull(project.manifest.syncedAt),
-    error: project.manifest.error,
-  },
-  created_at: instant(project.createdAt),
-  updated_at: instant(project.updatedAt),
-});
+export const tokenWire = wireForm(TokenWire);
+export const projectWire = wireForm(ProjectWire);
 
 export const sessionWire = (session: Session) => ({
   id: session.id,
@@ -111,25 +146,6 @@ export const sessionWire = (session: Session) => ({
   stopped_at: instantOrNull(session.stoppedAt),
 });
 
-export const sandboxWire = (sandbox: Sandbox) => ({
-  id: sandbox.id,
-  session_id: sandbox.sessionId,
-  provider: sandbox.provider,
-  node_id: sandbox.nodeId,
-  image: sandbox.image,
-  environment: sandbox.environment && {
-    build_id: sandbox.environment.buildId,
-    stale: sandbox.environment.isStale,
-  },
-  status: sandbox.status,
-  failure: sandbox.failure,
-  created_at: instant(sandbox.createdAt),
-  waited: sandbox.warmRecipe !== null,
-  boot_started_at: instantOrNull(sandbox.bootStartedAt),
-  active_at: instantOrNull(sandbox.activeAt),
-  ended_at: instantOrNull(sandbox.endedAt),
-});
-
 export const fireWire = (fire: ShownFire) => ({
   id: fire.id,
   trigger_slug: fire.triggerSlug,
@@ -147,19 +163,6 @@ export const fireWire = (fire: ShownFire) => ({
   replay_of: fire.replayOf,
   duplicate_of: fire.duplicateOf,
   verified_with: fire.verifiedWith,
-});
-
-export const queuedFireWire = (fire: QueuedFire) => ({
-  fire_id: fire.fireId,
-  project_id: fire.projectId,
-  kind: fire.kind,
-  trigger_slug: fire.triggerSlug,
-  title: fire.title,
-  files: fire.files,
-  person: fire.person,
-  position: fire.position,
-  queued_at: instant(fire.queuedAt),
-  expires_at: instant(fire.expiresAt),
 });
 
 /** A diff is for reading. A longer one is cut, with a line that says so. */

@@ -34,7 +34,7 @@ const NextWire = Schema.Struct({
   commands: names,
 }).annotate({ identifier: "NextStep" });
 
-const PendingWire = Schema.Struct({
+export const PendingWire = Schema.Struct({
   command: Schema.String,
   text: Schema.String,
   since: Instant,
@@ -42,7 +42,7 @@ const PendingWire = Schema.Struct({
   last_error: nullable(Schema.String),
 }).annotate({ identifier: "PendingCommand" });
 
-const TransitionWire = Schema.Struct({
+export const TransitionWire = Schema.Struct({
   number: Schema.Finite.annotate({ description: "Rises with each transition, with gaps." }),
   at: Instant,
   event: Schema.String,

@@ -64,7 +64,7 @@ export const FireDetail = Schema.Struct({
   }),
 }).annotate({ identifier: "FireDetail" });
 
-const QueueWire = Schema.Struct({
+export const QueueWire = Schema.Struct({
   fire_id: Uuid,
   project_id: Uuid,
   kind: FireWire.fields.kind,

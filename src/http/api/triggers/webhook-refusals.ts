@@ -7,7 +7,7 @@ import { Slug } from "./triggers.ts";
 
 const nullable = Schema.NullOr;
 
-const RefusalWire = Schema.Struct({
+export const RefusalWire = Schema.Struct({
   id: Uuid,
   at: Instant,
   slug: Schema.String,
