@@ -156,7 +156,16 @@ test("tests each rule and machine of a feature among the feature's tests", () =>
 });
 
 test("uses one name for one noun: definition and handler, machine and interpreter", () => {
-  const shared = new Set(["platform", "access", "errors", "examples", "illustrate", "openapi", "schemas"]);
+  const shared = new Set([
+    "platform",
+    "access",
+    "endpoints",
+    "errors",
+    "examples",
+    "illustrate",
+    "openapi",
+    "schemas",
+  ]);
   const definitions = names("src/http/api").filter((name) => !shared.has(name));
   expect(names("src/http/handlers")).toEqual(expect.arrayContaining(definitions));
   // The agent runtime's machine is interpreted in the sandbox, by daemon/agent/runtime.ts. The others are no machines.

@@ -1,8 +1,9 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { listAll, page } from "../../http/api/endpoints.ts";
 import { NEWS } from "../../domain/service/news.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
-import { Instant, Moment, pageQuery, Uuid } from "../../http/api/schemas.ts";
+import { Instant, Moment, Uuid } from "../../http/api/schemas.ts";
 
 const nullable = Schema.NullOr;
 const Named = Schema.Struct({ id: Uuid, name: Schema.String });
@@ -35,21 +36,17 @@ const ActivityEntryWire = Schema.Struct({
   }),
 }).annotate({ identifier: "ActivityEntry" });
 
-const ActivityPage = Schema.Struct({
+const ActivityPage = page({
   entries: Schema.Array(ActivityEntryWire),
   seen_at: nullable(Instant).annotate({
     description: "Until when the caller has seen the list. Null: she never looked.",
   }),
-  next_cursor: nullable(Schema.String),
 });
 
 /** What happened in all projects that the caller sees, for people who read it afterwards (api.md 8). */
 export class ActivityGroup extends HttpApiGroup.make("activity")
   .add(
-    HttpApiEndpoint.get("list", "/activity", { query: pageQuery, success: ActivityPage }).annotate(
-      Access,
-      "read_project",
-    ),
+    listAll("list", "/activity", { success: ActivityPage, privilege: "read_project" }),
     HttpApiEndpoint.post("see", "/activity/seen", {
       payload: Schema.Struct({
         at: Moment.annotate({ description: "That of the newest entry that was shown." }),

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import { page } from "../../http/api/endpoints.ts";
 import { APPROVAL_STATES, REASON_LIMIT } from "./rules/approval.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
@@ -35,10 +36,7 @@ export const ApprovalWire = Schema.Struct({
   delivered_at: nullable(Instant),
 }).annotate({ identifier: "Approval" });
 
-const ApprovalPage = Schema.Struct({
-  approvals: Schema.Array(ApprovalWire),
-  next_cursor: nullable(Schema.String),
-});
+const ApprovalPage = page({ approvals: Schema.Array(ApprovalWire) });
 
 const approvalParams = { ...projectParams, id: Uuid };
 

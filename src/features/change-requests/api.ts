@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { page } from "../../http/api/endpoints.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import {
@@ -64,10 +65,7 @@ const listQuery = {
     description: "`me`: only requests of which the caller owes a review.",
   }),
 };
-const ChangeRequestPage = Schema.Struct({
-  change_requests: Schema.Array(ListedChangeRequest),
-  next_cursor: nullable(Schema.String),
-});
+const ChangeRequestPage = page({ change_requests: Schema.Array(ListedChangeRequest) });
 
 export const Detail = Schema.Struct({
   ...ChangeRequestSummary.fields,

@@ -1,6 +1,7 @@
 /** What people say of a change request (api.md 6): comments, also on lines, approvals, wishes for changes. */
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { page } from "../../http/api/endpoints.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound } from "../../http/api/errors.ts";
 import { Instant, numberParams, optionalText, pageQuery, text, Uuid } from "../../http/api/schemas.ts";
@@ -87,10 +88,7 @@ export class ReviewsGroup extends HttpApiGroup.make("reviews")
     HttpApiEndpoint.get("list", "/", {
       params: numberParams,
       query: pageQuery,
-      success: Schema.Struct({
-        remarks: Schema.Array(RemarkWire),
-        next_cursor: nullable(Schema.String),
-      }),
+      success: page({ remarks: Schema.Array(RemarkWire) }),
       error: NotFound,
     }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("add", "/", {

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { page, show } from "../../http/api/endpoints.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadGateway, BadRequest, Conflict, Forbidden, NotFound } from "../../http/api/errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
@@ -135,10 +136,7 @@ export const CallWire = Schema.Struct({
   result_bytes: nullable(Schema.Finite),
 }).annotate({ identifier: "ExecutorCall" });
 
-const CallPage = Schema.Struct({
-  calls: Schema.Array(CallWire),
-  next_cursor: nullable(Schema.String),
-});
+const CallPage = page({ calls: Schema.Array(CallWire) });
 
 const slugParams = { ...projectParams, slug: Schema.String };
 
@@ -150,11 +148,7 @@ const CatalogueAction = Schema.Union([
 /** Connectors of a project: what is connected, what needs a person, and what agents called. */
 export class ConnectorsGroup extends HttpApiGroup.make("connectors")
   .add(
-    HttpApiEndpoint.get("list", "/connectors", {
-      params: projectParams,
-      success: Listing,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+    show("list", "/connectors", { params: projectParams, success: Listing, privilege: "read_project" }),
     HttpApiEndpoint.put("putCredential", "/connectors/:slug/credential", {
       params: slugParams,
       payload: Schema.Struct({

@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema";
 import * as Tuple from "effect/Tuple";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { page, show } from "../../http/api/endpoints.ts";
 import { BuildFailure } from "../../domain/environment/build-failure.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
@@ -176,11 +177,7 @@ const buildParams = { ...projectParams, bid: Uuid };
 /** The environment of a project's sandboxes, and its builds (api.md 11). */
 export class EnvironmentsGroup extends HttpApiGroup.make("environments")
   .add(
-    HttpApiEndpoint.get("get", "/", {
-      params: projectParams,
-      success: EnvironmentWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+    show("get", "/", { params: projectParams, success: EnvironmentWire, privilege: "read_project" }),
     HttpApiEndpoint.post("warm", "/warm", {
       params: projectParams,
       success: Schema.Struct({
@@ -193,10 +190,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
     HttpApiEndpoint.get("builds", "/builds", {
       params: projectParams,
       query: pageQuery,
-      success: Schema.Struct({
-        builds: Schema.Array(BuildWire),
-        next_cursor: nullable(Schema.String),
-      }),
+      success: page({ builds: Schema.Array(BuildWire) }),
       error: [BadRequest, NotFound],
     }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("build", "/builds", {
@@ -204,11 +198,7 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
       success: BuildWire.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Conflict],
     }).annotate(Access, "build_environment"),
-    HttpApiEndpoint.get("getBuild", "/builds/:bid", {
-      params: buildParams,
-      success: BuildWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+    show("getBuild", "/builds/:bid", { params: buildParams, success: BuildWire, privilege: "read_project" }),
     HttpApiEndpoint.get("log", "/builds/:bid/log", {
       params: buildParams,
       query: logQuery,

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { remove, show } from "../../http/api/endpoints.ts";
 import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-provider.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
@@ -102,11 +103,7 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
       success: ModelProviderWire,
       error: refusals,
     }).annotate(Access, "govern_account"),
-    HttpApiEndpoint.delete("delete", "/model-providers/:id", {
-      params,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "govern_account"),
+    remove("delete", "/model-providers/:id", { params, privilege: "govern_account" }),
     HttpApiEndpoint.get("listOwn", "/me/model-providers", { success: list }).annotate(
       Access,
       "manage_own_model_providers",
@@ -122,16 +119,12 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
       success: ModelProviderWire,
       error: refusals,
     }).annotate(Access, "manage_own_model_providers"),
-    HttpApiEndpoint.delete("deleteOwn", "/me/model-providers/:id", {
-      params,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "manage_own_model_providers"),
-    HttpApiEndpoint.get("listOfProject", "/projects/:pid/model-providers", {
+    remove("deleteOwn", "/me/model-providers/:id", { params, privilege: "manage_own_model_providers" }),
+    show("listOfProject", "/projects/:pid/model-providers", {
       params: projectParams,
       success: list,
-      error: NotFound,
-    }).annotate(Access, "see_project_model_providers"),
+      privilege: "see_project_model_providers",
+    }),
     HttpApiEndpoint.post("createForProject", "/projects/:pid/model-providers", {
       params: projectParams,
       payload: Wish,
@@ -144,16 +137,15 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
       success: ModelProviderWire,
       error: refusals,
     }).annotate(Access, "set_project_model_provider"),
-    HttpApiEndpoint.delete("deleteOfProject", "/projects/:pid/model-providers/:id", {
+    remove("deleteOfProject", "/projects/:pid/model-providers/:id", {
       params: inProject,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "set_project_model_provider"),
-    HttpApiEndpoint.get("usage", "/projects/:pid/sessions/:sid/model-usage", {
+      privilege: "set_project_model_provider",
+    }),
+    show("usage", "/projects/:pid/sessions/:sid/model-usage", {
       params: sessionParams,
       success: Schema.Struct({ models: Schema.Array(UsageWire) }),
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import { remove, show } from "../../http/api/endpoints.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import {
   BadRequest,
@@ -99,43 +100,37 @@ export class SpendGroup extends HttpApiGroup.make("spend")
       success: SetLimitWire,
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "govern_account"),
-    HttpApiEndpoint.delete("removeLimit", "/spend-limits/:id", {
-      params: { id: Uuid },
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "govern_account"),
-    HttpApiEndpoint.get("project", "/projects/:pid/spend", {
+    remove("removeLimit", "/spend-limits/:id", { params: { id: Uuid }, privilege: "govern_account" }),
+    show("project", "/projects/:pid/spend", {
       params: projectParams,
       success: Schema.Struct({ month: Schema.String, spent: Sums, limits: Schema.Array(LimitWire) }),
-      error: NotFound,
-    }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("session", "/projects/:pid/sessions/:sid/spend", {
+      privilege: "read_project",
+    }),
+    show("session", "/projects/:pid/sessions/:sid/spend", {
       params: sessionParams,
       success: Applied,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.put("limitSession", "/projects/:pid/sessions/:sid/spend-limit", {
       params: sessionParams,
       payload: Amount,
       success: Applied,
       error: [BadRequest, NotFound, Conflict, Unprocessable, Internal, Unavailable],
     }).annotate(Access, "limit_session"),
-    HttpApiEndpoint.delete("unlimitSession", "/projects/:pid/sessions/:sid/spend-limit", {
+    remove("unlimitSession", "/projects/:pid/sessions/:sid/spend-limit", {
       params: sessionParams,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "limit_session"),
+      privilege: "limit_session",
+    }),
     HttpApiEndpoint.put("limitTrigger", "/projects/:pid/triggers/:slug/spend-limit", {
       params: triggerParams,
       payload: Amount,
       success: SetLimitWire,
       error: [BadRequest, NotFound, Conflict, Internal, Unavailable],
     }).annotate(Access, "govern_project"),
-    HttpApiEndpoint.delete("unlimitTrigger", "/projects/:pid/triggers/:slug/spend-limit", {
+    remove("unlimitTrigger", "/projects/:pid/triggers/:slug/spend-limit", {
       params: triggerParams,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "govern_project"),
+      privilege: "govern_project",
+    }),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

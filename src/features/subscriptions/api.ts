@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { remove } from "../../http/api/endpoints.ts";
 import { SUBSCRIPTION_BYTES_MAX } from "../../domain/agents/subscription.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Forbidden, NotFound } from "../../http/api/errors.ts";
@@ -49,11 +50,7 @@ export class SubscriptionsGroup extends HttpApiGroup.make("subscriptions")
       success: SubscriptionWire,
       error: [BadRequest, NotFound],
     }).annotate(Access, "manage_own_subscriptions"),
-    HttpApiEndpoint.delete("remove", "/me/subscriptions/:runtime", {
-      params,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "manage_own_subscriptions"),
+    remove("remove", "/me/subscriptions/:runtime", { params, privilege: "manage_own_subscriptions" }),
     HttpApiEndpoint.post("renew", "/projects/:pid/subscription", {
       params: projectParams,
       payload,

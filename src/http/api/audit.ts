@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import { page } from "./endpoints.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_OUTCOMES } from "../../domain/person/audit.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, NotFound } from "./errors.ts";
@@ -32,10 +33,7 @@ export const AuditEventWire = Schema.Struct({
   }),
 }).annotate({ identifier: "AuditEvent" });
 
-const AuditPage = Schema.Struct({
-  events: Schema.Array(AuditEventWire),
-  next_cursor: nullable(Schema.String),
-});
+const AuditPage = page({ events: Schema.Array(AuditEventWire) });
 
 const filters = {
   ...pageQuery,

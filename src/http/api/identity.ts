@@ -1,10 +1,11 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { listAll, page, remove } from "./endpoints.ts";
 import { ACCOUNT_ROLES } from "../../domain/person/role.ts";
 import { TERMINAL_USERS } from "../../domain/session/terminal.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound } from "./errors.ts";
-import { Instant, pageQuery, text, Uuid } from "./schemas.ts";
+import { Instant, text, Uuid } from "./schemas.ts";
 
 const Origin = Schema.Literals(["user", "session", "trigger"]);
 
@@ -84,38 +85,27 @@ const CreateToken = Schema.Struct({
 export class IdentityGroup extends HttpApiGroup.make("identity")
   .add(
     HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(Access, "know_itself"),
-    HttpApiEndpoint.get("listTokens", "/tokens", {
-      query: pageQuery,
-      success: Schema.Struct({ tokens: Schema.Array(TokenWire), next_cursor: Schema.NullOr(Schema.String) }),
-    }).annotate(Access, "manage_own_access"),
+    listAll("listTokens", "/tokens", {
+      success: page({ tokens: Schema.Array(TokenWire) }),
+      privilege: "manage_own_access",
+    }),
     HttpApiEndpoint.post("createToken", "/tokens", {
       payload: CreateToken,
       success: Schema.Struct({ ...TokenWire.fields, token: Schema.String }).pipe(HttpApiSchema.status(201)),
       error: NotFound,
     }).annotate(Access, "manage_own_access"),
-    HttpApiEndpoint.delete("deleteToken", "/tokens/:id", {
-      params: { id: Uuid },
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "manage_own_access"),
+    remove("deleteToken", "/tokens/:id", { params: { id: Uuid }, privilege: "manage_own_access" }),
   )
   .add(
-    HttpApiEndpoint.get("listBrowsers", "/me/browsers", {
-      query: pageQuery,
-      success: Schema.Struct({
-        browsers: Schema.Array(BrowserWire),
-        next_cursor: Schema.NullOr(Schema.String),
-      }),
-    }).annotate(Access, "manage_own_access"),
+    listAll("listBrowsers", "/me/browsers", {
+      success: page({ browsers: Schema.Array(BrowserWire) }),
+      privilege: "manage_own_access",
+    }),
     HttpApiEndpoint.delete("endBrowsers", "/me/browsers", { success: HttpApiSchema.NoContent }).annotate(
       Access,
       "manage_own_access",
     ),
-    HttpApiEndpoint.delete("endBrowser", "/me/browsers/:id", {
-      params: { id: Uuid },
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "manage_own_access"),
+    remove("endBrowser", "/me/browsers/:id", { params: { id: Uuid }, privilege: "manage_own_access" }),
   )
   .add(
     HttpApiEndpoint.get("listIdentities", "/me/identities", {

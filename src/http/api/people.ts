@@ -1,9 +1,10 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { listAll, page, remove, show } from "./endpoints.ts";
 import { ACCOUNT_ROLES, PROJECT_ROLES } from "../../domain/person/role.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, projectParams, text, Uuid } from "./schemas.ts";
 
 const AccountRoleWire = Schema.Literals(ACCOUNT_ROLES);
 const ProjectRoleWire = Schema.Literals(PROJECT_ROLES);
@@ -48,13 +49,10 @@ const member = { ...projectParams, id: Uuid };
 /** People, invitations, and roles in projects (api.md 2). */
 export class PeopleGroup extends HttpApiGroup.make("people")
   .add(
-    HttpApiEndpoint.get("list", "/people", {
-      query: pageQuery,
-      success: Schema.Struct({
-        people: Schema.Array(PersonWire),
-        next_cursor: Schema.NullOr(Schema.String),
-      }),
-    }).annotate(Access, "see_people"),
+    listAll("list", "/people", {
+      success: page({ people: Schema.Array(PersonWire) }),
+      privilege: "see_people",
+    }),
     HttpApiEndpoint.patch("update", "/people/:id", {
       params: id,
       payload: Schema.Struct({
@@ -78,13 +76,10 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       success: PersonWire,
       error: NotFound,
     }).annotate(Access, "govern_account"),
-    HttpApiEndpoint.get("invitations", "/invitations", {
-      query: pageQuery,
-      success: Schema.Struct({
-        invitations: Schema.Array(InvitationWire),
-        next_cursor: Schema.NullOr(Schema.String),
-      }),
-    }).annotate(Access, "govern_account"),
+    listAll("invitations", "/invitations", {
+      success: page({ invitations: Schema.Array(InvitationWire) }),
+      privilege: "govern_account",
+    }),
     HttpApiEndpoint.post("invite", "/invitations", {
       payload: Schema.Struct({
         name: text(NAME_MAX),
@@ -97,27 +92,19 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       }).pipe(HttpApiSchema.status(201)),
       error: Unprocessable,
     }).annotate(Access, "govern_account"),
-    HttpApiEndpoint.delete("revoke", "/invitations/:id", {
-      params: id,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "govern_account"),
-    HttpApiEndpoint.get("members", "/projects/:pid/members", {
+    remove("revoke", "/invitations/:id", { params: id, privilege: "govern_account" }),
+    show("members", "/projects/:pid/members", {
       params: projectParams,
       success: Schema.Struct({ members: Schema.Array(MemberWire) }),
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.put("grant", "/projects/:pid/members/:id", {
       params: member,
       payload: Schema.Struct({ role: ProjectRoleWire }),
       success: HttpApiSchema.NoContent,
       error: NotFound,
     }).annotate(Access, "govern_project"),
-    HttpApiEndpoint.delete("revokeGrant", "/projects/:pid/members/:id", {
-      params: member,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "govern_project"),
+    remove("revokeGrant", "/projects/:pid/members/:id", { params: member, privilege: "govern_project" }),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema";
 import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-provider.ts";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { listAll, page, show } from "./endpoints.ts";
 import {
   CredentialRequest,
   RepositoryRequest,
@@ -15,7 +16,7 @@ import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, LacksWire, modelPrice, pageQuery, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, LacksWire, modelPrice, projectParams, text, Uuid } from "./schemas.ts";
 import { TriggerListing } from "./triggers/triggers.ts";
 
 export const ProjectWire = Schema.Struct({
@@ -248,23 +249,16 @@ const CheckWire = Schema.Struct({
 /** Projects and their repositories (api.md 2). */
 export class ProjectsGroup extends HttpApiGroup.make("projects")
   .add(
-    HttpApiEndpoint.get("list", "/projects", {
-      query: pageQuery,
-      success: Schema.Struct({
-        projects: Schema.Array(ProjectWire),
-        next_cursor: Schema.NullOr(Schema.String),
-      }),
-    }).annotate(Access, "read_project"),
+    listAll("list", "/projects", {
+      success: page({ projects: Schema.Array(ProjectWire) }),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.post("create", "/projects", {
       payload: CreateProject,
       success: ProjectWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, Conflict, Unprocessable],
     }).annotate(Access, "create_project"),
-    HttpApiEndpoint.get("get", "/projects/:pid", {
-      params: projectParams,
-      success: ProjectWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+    show("get", "/projects/:pid", { params: projectParams, success: ProjectWire, privilege: "read_project" }),
     HttpApiEndpoint.patch("update", "/projects/:pid", {
       params: projectParams,
       payload: PatchProject,

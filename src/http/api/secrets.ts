@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { show } from "./endpoints.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, projectParams, Uuid } from "./schemas.ts";
@@ -64,10 +65,7 @@ const Tried = Schema.Struct({
 /** Project secrets: names are listed, values are never returned (api.md 5). */
 export class SecretsGroup extends HttpApiGroup.make("secrets")
   .add(
-    HttpApiEndpoint.get("list", "/", { params: projectParams, success: Listing, error: NotFound }).annotate(
-      Access,
-      "see_secret_names",
-    ),
+    show("list", "/", { params: projectParams, success: Listing, privilege: "see_secret_names" }),
     HttpApiEndpoint.put("put", "/:name", {
       params: secretParams,
       payload: Value,

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { page, show } from "../endpoints.ts";
 import {
   AgentRequest,
   ContextUse,
@@ -94,7 +95,7 @@ export const TurnWire = Schema.Struct({
 
 export const UsageWire = Usage.annotate({ identifier: "Usage" });
 
-export const ConversationWire = Schema.Struct({
+export const ConversationWire = page({
   items: Schema.Array(ItemWire),
   state: TurnWire,
   queue: Schema.Array(ItemWire).annotate({
@@ -110,7 +111,6 @@ export const ConversationWire = Schema.Struct({
   seq: Schema.Finite.annotate({
     description: "The number of the last version. `conversation/events?after=` continues from here.",
   }),
-  next_cursor: nullable(Schema.String),
 }).annotate({ identifier: "Conversation" });
 
 /** A session's conversation (api.md 3). Its events and its archive are raw routes (http/live/conversation.ts). */
@@ -139,16 +139,16 @@ export class ConversationGroup extends HttpApiGroup.make("conversation")
       }),
       error: NotFound,
     }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("output", "/items/:id/output", {
+    show("output", "/items/:id/output", {
       params: { ...sessionParams, id: Uuid },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
-      error: NotFound,
-    }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("text", "/items/:id/text", {
+      privilege: "read_project",
+    }),
+    show("text", "/items/:id/text", {
       params: { ...sessionParams, id: Uuid },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/sessions/:sid") {}

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import { page } from "../endpoints.ts";
 import { Access, Authorized } from "../access.ts";
 import { BadRequest, NotFound } from "../errors.ts";
 import { Instant, numberParams, pageQuery, sessionParams } from "../schemas.ts";
@@ -57,7 +58,7 @@ export const TransitionWire = Schema.Struct({
   }),
 }).annotate({ identifier: "Transition" });
 
-export const MachineWire = Schema.Struct({
+export const MachineWire = page({
   machine: nullable(Schema.String).annotate({
     description: "The name of its definition. Null: a webhook trigger, which keeps no state.",
   }),
@@ -70,7 +71,6 @@ export const MachineWire = Schema.Struct({
     description: "Commands that are under way, the oldest first.",
   }),
   transitions: Schema.Array(TransitionWire),
-  next_cursor: nullable(Schema.String),
 }).annotate({ identifier: "Machine" });
 
 const query = pageQuery;

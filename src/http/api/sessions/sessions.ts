@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { remove, show } from "../endpoints.ts";
 import { LastTurn } from "../../../domain/session/last-turn.ts";
 import { STEERING_ACTS, type SteeringAct } from "../../../domain/connector/own-credential.ts";
 import { STOP_SAVES } from "../../../domain/save/order.ts";
@@ -424,11 +425,7 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: SessionPage,
       error: NotFound,
     }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("get", "/:sid", {
-      params: sessionParams,
-      success: SessionWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+    show("get", "/:sid", { params: sessionParams, success: SessionWire, privilege: "read_project" }),
     HttpApiEndpoint.patch("update", "/:sid", {
       params: sessionParams,
       payload: PatchSession,
@@ -447,11 +444,11 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: SessionWire,
       error: [NotFound, Conflict],
     }).annotate(Access, "stop_session"),
-    HttpApiEndpoint.get("ownCredentials", "/:sid/own-credentials", {
+    show("ownCredentials", "/:sid/own-credentials", {
       params: sessionParams,
       success: OwnCredentialsWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.post("giveOwnCredentials", "/:sid/own-credentials/give-back", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
@@ -464,26 +461,21 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany, Unavailable],
     }).annotate(Access, "restart_session"),
-    HttpApiEndpoint.delete("delete", "/:sid", {
-      params: sessionParams,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "stop_session"),
-    HttpApiEndpoint.get("turnSaves", "/:sid/saves", {
+    remove("delete", "/:sid", { params: sessionParams, privilege: "stop_session" }),
+    show("turnSaves", "/:sid/saves", {
       params: sessionParams,
       success: TurnSaves,
-      error: NotFound,
-    }).annotate(Access, "read_saved_work"),
-    HttpApiEndpoint.delete("deleteSave", "/:sid/saves/:id", {
+      privilege: "read_saved_work",
+    }),
+    remove("deleteSave", "/:sid/saves/:id", {
       params: { ...sessionParams, id: Uuid },
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "delete_save"),
-    HttpApiEndpoint.get("sandbox", "/:sid/sandbox", {
+      privilege: "delete_save",
+    }),
+    show("sandbox", "/:sid/sandbox", {
       params: sessionParams,
       success: SandboxWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.get("changes", "/:sid/changes", {
       params: sessionParams,
       query: workQuery,
@@ -538,10 +530,10 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
     }).annotate(Access, "read_project"),
   )
   .add(
-    HttpApiEndpoint.get("saves", "/v1/projects/:pid/saves", {
+    show("saves", "/v1/projects/:pid/saves", {
       params: projectParams,
       success: SavesPage,
-      error: NotFound,
-    }).annotate(Access, "read_saved_work"),
+      privilege: "read_saved_work",
+    }),
   )
   .middleware(Authorized) {}

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { listAll, page, show } from "../endpoints.ts";
 import { FIRE_STATUSES } from "../../../domain/trigger/fire.ts";
 import { Access, Authorized } from "../access.ts";
 import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "../errors.ts";
@@ -92,10 +93,7 @@ const statusQuery = {
     }),
   ),
 };
-export const FirePage = Schema.Struct({
-  fires: Schema.Array(FireWire),
-  next_cursor: nullable(Schema.String),
-});
+export const FirePage = page({ fires: Schema.Array(FireWire) });
 
 /** A fire that started, manually or by a replay. */
 export const FiredWire = Schema.Struct({ status: Schema.Literal("fired"), session_id: Uuid }).pipe(
@@ -117,11 +115,11 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       success: FirePage,
       error: NotFound,
     }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("get", "/projects/:pid/fires/:id", {
+    show("get", "/projects/:pid/fires/:id", {
       params: fireParams,
       success: FireDetail,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.post("replay", "/projects/:pid/fires/:id/replay", {
       params: fireParams,
       success: FiredWire,
@@ -132,10 +130,7 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
     }).annotate(Access, "stop_session"),
-    HttpApiEndpoint.get("queue", "/queue", {
-      query: pageQuery,
-      success: Schema.Struct({ queue: Schema.Array(QueueWire), next_cursor: nullable(Schema.String) }),
-    }).annotate(Access, "see_queue"),
+    listAll("queue", "/queue", { success: page({ queue: Schema.Array(QueueWire) }), privilege: "see_queue" }),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

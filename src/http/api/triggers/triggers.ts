@@ -1,10 +1,11 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { listAll, show } from "../endpoints.ts";
 import { RUN_STATES } from "../../../domain/session/run-outcome.ts";
 import { EVENT_SKIPS } from "../../../domain/trigger/event-skip.ts";
 import { Access, Authorized } from "../access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "../errors.ts";
-import { Instant, Json, optionalText, pageQuery, projectParams, Uuid, Warning } from "../schemas.ts";
+import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "../schemas.ts";
 
 const nullable = Schema.NullOr;
 /** The limit of spec 8. */
@@ -125,11 +126,11 @@ const PreviewRequest = Schema.Struct({
 /** Triggers (api.md 4); their fires are in api/triggers/fires.ts. The webhook receiver is a raw route (http/webhooks/webhooks.ts). */
 export class TriggersGroup extends HttpApiGroup.make("triggers")
   .add(
-    HttpApiEndpoint.get("list", "/projects/:pid/triggers", {
+    show("list", "/projects/:pid/triggers", {
       params: projectParams,
       success: TriggerListing,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+      privilege: "read_project",
+    }),
     HttpApiEndpoint.post("fire", "/projects/:pid/triggers/:slug/fire", {
       params: triggerParams,
       payload: HandMessage,
@@ -149,11 +150,6 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
       error: [BadRequest, NotFound, Internal],
     }).annotate(Access, "try_triggers"),
   )
-  .add(
-    HttpApiEndpoint.get("listAll", "/triggers", { query: pageQuery, success: TriggerPage }).annotate(
-      Access,
-      "read_project",
-    ),
-  )
+  .add(listAll("listAll", "/triggers", { success: TriggerPage, privilege: "read_project" }))
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -1,5 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
+import { page } from "../endpoints.ts";
 import { Access, Authorized } from "../access.ts";
 import { NotFound } from "../errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "../schemas.ts";
@@ -22,10 +23,7 @@ export const RefusalWire = Schema.Struct({
   forwarded_for: nullable(Schema.String),
 }).annotate({ identifier: "WebhookRefusal" });
 
-const RefusalPage = Schema.Struct({
-  webhook_refusals: Schema.Array(RefusalWire),
-  next_cursor: nullable(Schema.String),
-});
+const RefusalPage = page({ webhook_refusals: Schema.Array(RefusalWire) });
 
 /** Webhooks that the receiver refused: at most 500 for each project, for 7 days, without bodies and signatures. */
 export class WebhookRefusalsGroup extends HttpApiGroup.make("webhookRefusals")
