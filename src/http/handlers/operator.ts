@@ -118,7 +118,7 @@ const show = Effect.gen(function* () {
     startedAt: seen.now - Math.round(process.uptime() * 1000),
     problems: findProblems(seen),
     database,
-    nodes: seen.nodes.map((node) => ({ ...node, sandboxes: seen.sandboxesOf(node.id) })),
+    nodes: seen.nodes.map((node) => ({ ...node, sandboxes: seen.countSandboxes(node.id) })),
     scheduler,
     queues: { fires: seen.fires, commands: seen.commands },
     ownerlessSessions: seen.ownerless,

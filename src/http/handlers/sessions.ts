@@ -471,7 +471,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
       answering(
         Effect.gen(function* () {
           const session = yield* sessionFor(yield* Caller, params);
-          const sandbox = yield* (yield* Sandboxes).newestOf(session.id);
+          const sandbox = yield* (yield* Sandboxes).newest(session.id);
           return sandbox === null ? yield* notFound("sandbox of this session") : showSandbox(sandbox);
         }),
       ),
