@@ -1,6 +1,7 @@
-/** Writes the generated documents, and the page's types: `npm run docs`. The tests in test/tidy compare them with their sources. */
+/** Writes the generated documents, the page's types, and the command line's definitions: `npm run docs`. The tests in test/tidy compare them with their sources. */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { definitions } from "./definitions.ts";
 import { entitiesPage } from "./entities-page.ts";
 import { settingsPage } from "./settings-page.ts";
 import { wireSchemas } from "./wire.ts";
@@ -10,6 +11,7 @@ const ROOT = path.join(import.meta.dirname, "..");
 const PAGES: Readonly<Record<string, () => string>> = {
   "docs/operate/settings.md": settingsPage,
   "dashboard/wire-schemas.d.ts": wireSchemas,
+  "src/cli/definitions.ts": definitions,
   "docs/operate/entities.md": () =>
     entitiesPage(readFileSync(path.join(ROOT, "migrations/schema.sql"), "utf8")),
 };

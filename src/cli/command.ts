@@ -75,7 +75,8 @@ export type Result = Outcome | "writes";
 
 type Asked = string | null;
 
-interface Definition<Names extends readonly string[], O extends Options> {
+/** What a person reads of a command and types. */
+export interface Words<Names extends readonly string[], O extends Options> {
   /** The words, e.g. `cr create`. */
   readonly name: string;
   /** One line. */
@@ -84,8 +85,6 @@ interface Definition<Names extends readonly string[], O extends Options> {
   /** Any number of further words. */
   readonly rest?: string;
   readonly options?: O;
-  /** The command works in a project, and takes --project. */
-  readonly inProject?: true;
   /** Further help, below the options. */
   readonly notes?: string;
   /** A line as one would type it, without `platform`. */
@@ -96,6 +95,11 @@ interface Definition<Names extends readonly string[], O extends Options> {
   readonly asksName?: (
     call: Call<ArgumentValues<Names>, OptionValues<O>>,
   ) => Promise<{ readonly question: string; readonly name: string }>;
+}
+
+interface Definition<Names extends readonly string[], O extends Options> extends Words<Names, O> {
+  /** The command works in a project, and takes --project. */
+  readonly inProject?: true;
   readonly run: (call: Call<ArgumentValues<Names>, OptionValues<O>>) => Promise<Result>;
 }
 
@@ -118,7 +122,8 @@ export interface Command {
   readonly run: (call: AnyCall) => Promise<Result>;
 }
 
-type AnyCall = Call<
+/** A call of any command. */
+export type AnyCall = Call<
   Readonly<Record<string, string | undefined>>,
   Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 >;

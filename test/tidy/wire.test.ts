@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
+import { definitions } from "../../scripts/definitions.ts";
 import { wireSchemas } from "../../scripts/wire.ts";
 
-test("the page's types are those of the API's definitions (else: npm run docs)", () => {
-  const file = path.join(import.meta.dirname, "../..", "dashboard/wire-schemas.d.ts");
-  expect(readFileSync(file, "utf8")).toBe(wireSchemas());
+test.each([
+  { file: "dashboard/wire-schemas.d.ts", text: wireSchemas },
+  { file: "src/cli/definitions.ts", text: definitions },
+])("$file is written from the API's definitions (else: npm run docs)", ({ file, text }) => {
+  expect(readFileSync(path.join(import.meta.dirname, "../..", file), "utf8")).toBe(text());
 });

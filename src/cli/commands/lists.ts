@@ -4,7 +4,7 @@ import type { Answered } from "../client.ts";
 import { count } from "../words.ts";
 
 export const pageOptions = {
-  limit: { value: "N", about: "How many, up to 200 (50)" },
+  limit: { value: "N", about: "How many, up to 200 (50)", reads: count },
   cursor: { value: "CURSOR", about: "Continue after an earlier page" },
 } as const;
 
@@ -17,12 +17,20 @@ export const page = (options: {
   ...(options.cursor !== undefined && { cursor: options.cursor }),
 });
 
+/** Says how to get the next page. */
+export const pageNote = (
+  { next_cursor: next }: { readonly next_cursor?: string | null },
+  note: (line: string) => void,
+): void => {
+  if (next != null) note(`For the next page: --cursor ${next}`);
+};
+
 /** A page, with the cursor of the next one. */
 export const pageOutcome = (
   { value, text }: Answered<{ readonly next_cursor: string | null }>,
   rows: string,
   note: (line: string) => void,
 ): Outcome => {
-  if (value.next_cursor !== null) note(`For the next page: --cursor ${value.next_cursor}`);
+  pageNote(value, note);
   return { json: text, text: rows };
 };

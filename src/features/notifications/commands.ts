@@ -2,44 +2,16 @@
  * `platform webhooks`: outbound webhooks, the receivers of a project's events. A chat's address is a secret, so it comes from a
  * file: every program on the machine can see arguments.
  */
-import type { OutboundEvent } from "./rules/outbound-event.ts";
 import type { Answer } from "../../cli/contract.ts";
-import { command } from "../../cli/command.ts";
-import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
-import { anyId, oneOf } from "../../cli/words.ts";
-import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
+import { choices, endpoint } from "../../cli/endpoint.ts";
+import { EXIT, Failure } from "../../cli/failure.ts";
+import { fields, time, visible, visibleLines } from "../../cli/terminal.ts";
 
 type Webhook = Answer<"GET /v1/projects/:pid/webhooks/:id">;
 type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliveries"][number];
 
-const WEBHOOK = "WEBHOOK";
-const DELIVERY = "DELIVERY";
-const FORMATS = ["standard", "slack", "discord"] as const;
-/** The compiler asks for each event of the service. The command line imports only types of the service. */
-const EVENTS = Object.keys({
-  "session.waiting": true,
-  "session.turn_ended": true,
-  "approval.waiting": true,
-  "session.work_unsaved": true,
-  "session.stopped": true,
-  "session.failed": true,
-  "change_request.opened": true,
-  "change_request.review_requested": true,
-  "change_request.merged": true,
-  "change_request.closed": true,
-  "fire.failed": true,
-  "fire.expired": true,
-  "queue.full": true,
-  "manifest.stale": true,
-  "webhook.disabled": true,
-} satisfies Readonly<Record<OutboundEvent, true>>) as readonly OutboundEvent[];
-
-const eventsOf = (text: string): readonly OutboundEvent[] =>
-  text
-    .split(",")
-    .map((word) => oneOf(word.trim(), EVENTS, "Each of --events"))
-    .filter((event) => event !== undefined);
+const ADD = "POST /v1/projects/:pid/webhooks";
+const events = { value: "EVENTS", about: "The events that it gets, separated by commas" } as const;
 
 const lastOf = ({ last_try: last, status }: Pick<Delivery, "last_try" | "status">): string => {
   if (last === null) return status;
@@ -69,204 +41,116 @@ const shown = (webhook: Webhook): string =>
     ...(webhook.warning === null ? [] : [visible(webhook.warning)]),
   ].join("\n");
 
-const list = command({
-  name: "webhooks list",
-  about: "List the receivers of a project's events (outbound webhooks)",
-  inProject: true,
-  options: pageOptions,
-  run: async ({ options, note, api, project }) => {
-    const answer = await api().call("GET /v1/projects/:pid/webhooks", {
-      params: { pid: await project() },
-      query: page(options),
-    });
-    const rows = answer.value.webhooks.map((webhook) => [
-      webhook.id,
-      webhook.format,
-      stateOf(webhook),
-      webhook.last_delivery === null ? "-" : visible(lastOf(webhook.last_delivery)),
-      visible(webhook.url),
-    ]);
-    const columns = ["WEBHOOK", "FORMAT", "STATUS", "LAST DELIVERY", "ADDRESS"];
-    return pageOutcome(answer, table(columns, rows, "No outbound webhooks."), note);
-  },
-});
-
-const add = command({
-  name: "webhooks add",
-  about: "Add a receiver of a project's events",
-  takes: ["[URL]"],
-  inProject: true,
-  options: {
-    events: { value: "EVENTS", about: "The events that it gets, separated by commas" },
-    format: { value: "FORMAT", about: `One of ${FORMATS.join(", ")}` },
-    "url-file": {
-      value: "FILE",
-      about: "Take the address from a file, because a chat's address is a secret",
+export const webhookCommands = [
+  endpoint("GET /v1/projects/:pid/webhooks", {
+    name: "webhooks list",
+    about: "List the receivers of a project's events (outbound webhooks)",
+    rows: "webhooks",
+    columns: {
+      WEBHOOK: "id",
+      FORMAT: "format",
+      STATUS: stateOf,
+      "LAST DELIVERY": ({ last_delivery: last }) => last && lastOf(last),
+      ADDRESS: "url",
     },
-    "secret-file": { value: "FILE", about: "Take the signing secret from a file; without it, one is made" },
-  },
-  notes: `Events: ${EVENTS.join(", ")}.`,
-  run: async ({ given, options, input, api, project }) => {
-    const file = options["url-file"];
-    const url = file === undefined ? given.URL : (await input.file(file, "--url-file")).trim();
-    if (url === undefined || (file !== undefined && given.URL !== undefined))
-      throw usage("Give the address, or --url-file FILE.");
-    if (options.events === undefined) throw usage("--events must name at least one event.");
-    const events = eventsOf(options.events);
-    const format = oneOf(options.format, FORMATS, "--format");
-    const secretFile = options["secret-file"];
-    const secret =
-      secretFile === undefined ? undefined : (await input.file(secretFile, "--secret-file")).trim();
-    const { value, text } = await api().call("POST /v1/projects/:pid/webhooks", {
-      params: { pid: await project() },
-      payload: {
-        url,
-        events,
-        ...(format !== undefined && { format }),
-        ...(secret !== undefined && { secret }),
+    none: "No outbound webhooks.",
+  }),
+  endpoint(ADD, {
+    name: "webhooks add",
+    about: "Add a receiver of a project's events",
+    takes: ["[URL]"],
+    options: {
+      events,
+      format: { value: "FORMAT", about: `One of ${choices(ADD, "format").join(", ")}` },
+      "url-file": {
+        value: "FILE",
+        about: "Take the address from a file, because a chat's address is a secret",
+        sets: "url",
+        from: "line",
       },
-    });
-    const said =
-      value.secret === null ? [] : [`The signing secret, shown only now: ${visible(value.secret)}`];
-    return { json: text, text: [shown(value), ...said].join("\n") };
-  },
-});
-
-const show = command({
-  name: "webhooks show",
-  about: "Show an outbound webhook",
-  takes: [WEBHOOK],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const id = anyId(given.WEBHOOK, WEBHOOK);
-    const { value, text } = await api().call("GET /v1/projects/:pid/webhooks/:id", {
-      params: { pid: await project(), id },
-    });
-    return { json: text, text: shown(value) };
-  },
-});
-
-const change = command({
-  name: "webhooks change",
-  about: "Change an outbound webhook's address or events, or enable or disable it",
-  takes: [WEBHOOK],
-  inProject: true,
-  options: {
-    events: { value: "EVENTS", about: "The events that it gets, separated by commas" },
-    "url-file": { value: "FILE", about: "Take another address from a file" },
-    enable: { about: "Send events from now on" },
-    disable: { about: "Send nothing, and cancel the deliveries that wait" },
-  },
-  run: async ({ given, options, input, api, project }) => {
-    const id = anyId(given.WEBHOOK, WEBHOOK);
-    if (options.enable && options.disable) throw usage("Give --enable or --disable, not both.");
-    const file = options["url-file"];
-    const payload = {
-      ...(options.events !== undefined && { events: eventsOf(options.events) }),
-      ...(file !== undefined && { url: (await input.file(file, "--url-file")).trim() }),
-      ...(options.enable && { status: "enabled" as const }),
-      ...(options.disable && { status: "disabled" as const }),
-    };
-    if (Object.keys(payload).length === 0) throw usage("Say what to change.");
-    const { value, text } = await api().call("PATCH /v1/projects/:pid/webhooks/:id", {
-      params: { pid: await project(), id },
-      payload,
-    });
-    return { json: text, text: shown(value) };
-  },
-});
-
-const remove = command({
-  name: "webhooks delete",
-  about: "Delete an outbound webhook with its deliveries",
-  asks: "Delete the webhook with its deliveries?",
-  takes: [WEBHOOK],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const id = anyId(given.WEBHOOK, WEBHOOK);
-    const { text } = await api().call("DELETE /v1/projects/:pid/webhooks/:id", {
-      params: { pid: await project(), id },
-    });
-    return { json: text, text: `${id} deleted` };
-  },
-});
-
-const test = command({
-  name: "webhooks test",
-  about: "Send a test to an outbound webhook, and show the answer",
-  takes: [WEBHOOK],
-  inProject: true,
-  notes: "Ends with 1 if the receiver does not accept it.",
-  run: async ({ given, api, project, json, write }) => {
-    const id = anyId(given.WEBHOOK, WEBHOOK);
-    const { value, text } = await api().call("POST /v1/projects/:pid/webhooks/:id/test", {
-      params: { pid: await project(), id },
-    });
-    const answer = value.answer === "" ? [] : [visibleLines(value.answer)];
-    const said = value.status === null ? (value.error ?? "") : `answered ${value.status}`;
-    const all = [`${visible(said)} after ${value.took_ms} ms`, ...answer].join("\n");
-    if (value.delivered) return { json: text, text: all };
-    write(`${json ? text : all}\n`);
-    throw new Failure(EXIT.refused, "not_delivered", { message: "The receiver did not accept the test." });
-  },
-});
-
-const rotate = command({
-  name: "webhooks rotate",
-  about: "Replace an outbound webhook's signing secret; the former one signs as well for 24 hours",
-  takes: [WEBHOOK],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const id = anyId(given.WEBHOOK, WEBHOOK);
-    const { value, text } = await api().call("POST /v1/projects/:pid/webhooks/:id/rotate", {
-      params: { pid: await project(), id },
-      payload: {},
-    });
-    const until = time(value.previous_valid_until);
-    return {
-      json: text,
-      text: `The signing secret, shown only now: ${visible(value.secret)}\nThe former one signs as well until ${until}.`,
-    };
-  },
-});
-
-const deliveries = command({
-  name: "webhooks deliveries",
-  about: "List what an outbound webhook was sent, with the last answers",
-  takes: [WEBHOOK],
-  inProject: true,
-  options: pageOptions,
-  run: async ({ given, options, note, api, project }) => {
-    const id = anyId(given.WEBHOOK, WEBHOOK);
-    const answer = await api().call("GET /v1/projects/:pid/webhooks/:id/deliveries", {
-      params: { pid: await project(), id },
-      query: page(options),
-    });
-    const rows = answer.value.deliveries.map((delivery) => [
-      delivery.id,
-      delivery.type,
-      visible(lastOf(delivery)),
-      String(delivery.tries),
-      time(delivery.created_at),
-      timeOrDash(delivery.next_try_at),
-    ]);
-    const columns = ["DELIVERY", "EVENT", "RESULT", "TRIES", "CREATED", "NEXT TRY"];
-    return pageOutcome(answer, table(columns, rows, "No deliveries."), note);
-  },
-});
-
-const replay = command({
-  name: "webhooks replay",
-  about: "Send a delivery again, under the same webhook-id",
-  takes: [WEBHOOK, DELIVERY],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const [id, did] = [anyId(given.WEBHOOK, WEBHOOK), anyId(given.DELIVERY, DELIVERY)];
-    const { text } = await api().call("POST /v1/projects/:pid/webhooks/:id/deliveries/:did/replay", {
-      params: { pid: await project(), id, did },
-    });
-    return { json: text, text: `${did} is sent again` };
-  },
-});
-
-export const webhookCommands = [list, add, show, change, test, rotate, deliveries, replay, remove];
+      "secret-file": {
+        value: "FILE",
+        about: "Take the signing secret from a file; without it, one is made",
+        sets: "secret",
+        from: "line",
+      },
+    },
+    notes: `Events: ${choices(ADD, "events").join(", ")}.`,
+    shows: (webhook) => {
+      const { secret } = webhook;
+      const below = secret === null ? [] : [`The signing secret, shown only now: ${visible(secret)}`];
+      return [shown(webhook), ...below].join("\n");
+    },
+  }),
+  endpoint("GET /v1/projects/:pid/webhooks/:id", {
+    name: "webhooks show",
+    about: "Show an outbound webhook",
+    takes: ["WEBHOOK"],
+    shows: shown,
+  }),
+  endpoint("PATCH /v1/projects/:pid/webhooks/:id", {
+    name: "webhooks change",
+    about: "Change an outbound webhook's address or events, or enable or disable it",
+    takes: ["WEBHOOK"],
+    options: {
+      events,
+      "url-file": { value: "FILE", about: "Take another address from a file", sets: "url", from: "line" },
+      enable: { about: "Send events from now on", sets: "status", to: "enabled" },
+      disable: {
+        about: "Send nothing, and cancel the deliveries that wait",
+        sets: "status",
+        to: "disabled",
+      },
+    },
+    shows: shown,
+  }),
+  endpoint("POST /v1/projects/:pid/webhooks/:id/test", {
+    name: "webhooks test",
+    about: "Send a test to an outbound webhook, and show the answer",
+    takes: ["WEBHOOK"],
+    notes: "Ends with 1 if the receiver does not accept it.",
+    shows: ({ status, error, answer, took_ms: ms }) => {
+      const said = status === null ? (error ?? "") : `answered ${status}`;
+      return [`${visible(said)} after ${ms} ms`, ...(answer === "" ? [] : [visibleLines(answer)])].join("\n");
+    },
+    fails: ({ delivered }) =>
+      delivered
+        ? null
+        : new Failure(EXIT.refused, "not_delivered", { message: "The receiver did not accept the test." }),
+  }),
+  endpoint("POST /v1/projects/:pid/webhooks/:id/rotate", {
+    name: "webhooks rotate",
+    about: "Replace an outbound webhook's signing secret; the former one signs as well for 24 hours",
+    takes: ["WEBHOOK"],
+    shows: ({ secret, previous_valid_until: until }) =>
+      `The signing secret, shown only now: ${visible(secret)}\nThe former one signs as well until ${time(until)}.`,
+  }),
+  endpoint("GET /v1/projects/:pid/webhooks/:id/deliveries", {
+    name: "webhooks deliveries",
+    about: "List what an outbound webhook was sent, with the last answers",
+    takes: ["WEBHOOK"],
+    rows: "deliveries",
+    columns: {
+      DELIVERY: "id",
+      EVENT: "type",
+      RESULT: lastOf,
+      TRIES: "tries",
+      CREATED: "created_at",
+      "NEXT TRY": "next_try_at",
+    },
+    none: "No deliveries.",
+  }),
+  endpoint("POST /v1/projects/:pid/webhooks/:id/deliveries/:did/replay", {
+    name: "webhooks replay",
+    about: "Send a delivery again, under the same webhook-id",
+    takes: ["WEBHOOK", "DELIVERY"],
+    done: "is sent again",
+  }),
+  endpoint("DELETE /v1/projects/:pid/webhooks/:id", {
+    name: "webhooks delete",
+    about: "Delete an outbound webhook with its deliveries",
+    asks: "Delete the webhook with its deliveries?",
+    takes: ["WEBHOOK"],
+    done: "deleted",
+  }),
+];

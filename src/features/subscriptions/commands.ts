@@ -4,44 +4,37 @@
  */
 import type { Answer } from "../../cli/contract.ts";
 import { command } from "../../cli/command.ts";
+import { endpoint } from "../../cli/endpoint.ts";
 import { usage } from "../../cli/failure.ts";
-import { fields, table, timeOrDash, visible } from "../../cli/terminal.ts";
+import { fields, timeOrDash } from "../../cli/terminal.ts";
 
-const RUNTIME = "RUNTIME";
-
-type Listed = Answer<"GET /v1/me/subscriptions">;
-type Possible = Listed["possible"][number];
+type Possible = Answer<"GET /v1/me/subscriptions">["possible"][number];
 
 const howTo = ({ runtime, title, how, file }: Possible): string =>
   file === null
     ? `${title}: run ${how}, then: platform subscriptions save ${runtime}`
     : `${title}: run ${how}, then: platform subscriptions save ${runtime} --file ~/${file}`;
 
-const list = command({
+const list = endpoint("GET /v1/me/subscriptions", {
   name: "subscriptions list",
   about: "List your own subscriptions, and how to save one; their contents are never shown",
-  run: async ({ api }) => {
-    const { value, text } = await api().call("GET /v1/me/subscriptions", {});
-    const rows = value.subscriptions.map((one) => [
-      one.runtime,
-      one.title,
-      timeOrDash(one.saved_at),
-      timeOrDash(one.renewed_at),
-      timeOrDash(one.used_at),
-    ]);
-    const columns = ["RUNTIME", "SUBSCRIPTION", "SAVED", "RENEWED", "USED"];
-    const kept = new Set(value.subscriptions.map(({ runtime }) => runtime));
-    const others = value.possible
-      .filter(({ runtime }) => !kept.has(runtime))
-      .map((one) => visible(howTo(one)));
-    return { json: text, text: [table(columns, rows, "No subscriptions."), ...others].join("\n") };
+  rows: "subscriptions",
+  columns: {
+    RUNTIME: "runtime",
+    SUBSCRIPTION: "title",
+    SAVED: "saved_at",
+    RENEWED: "renewed_at",
+    USED: "used_at",
   },
+  none: "No subscriptions.",
+  below: ({ subscriptions, possible }) =>
+    possible.filter((one) => !subscriptions.some(({ runtime }) => runtime === one.runtime)).map(howTo),
 });
 
 const save = command({
   name: "subscriptions save",
   about: "Save your own subscription for a runtime: a token from standard input, or a file",
-  takes: [RUNTIME],
+  takes: ["RUNTIME"],
   options: { file: { value: "FILE", about: "Take the file's content" } },
   notes:
     "Only sessions that you start use it, while you alone steer them. It is not tried: the first turn says whether the maker takes it.",
@@ -68,17 +61,12 @@ const save = command({
   },
 });
 
-const remove = command({
+const remove = endpoint("DELETE /v1/me/subscriptions/:runtime", {
   name: "subscriptions remove",
   about: "Remove your own subscription. It is taken out of your running sessions",
   asks: "Remove the subscription?",
-  takes: [RUNTIME],
-  run: async ({ given, api }) => {
-    const { text } = await api().call("DELETE /v1/me/subscriptions/:runtime", {
-      params: { runtime: given.RUNTIME },
-    });
-    return { json: text, text: visible(`${given.RUNTIME} removed`) };
-  },
+  takes: ["RUNTIME"],
+  done: "removed",
 });
 
 export const subscriptionCommands = [list, save, remove];

@@ -9,7 +9,8 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { bundleCommandLine } from "../../../src/cli/bundle.ts";
-import { commands } from "../../../src/cli/commands.ts";
+import type { Command } from "../../../src/cli/command.ts";
+import { commands as all } from "../../../src/cli/commands.ts";
 import { runProgram } from "../../../src/cli/program.ts";
 
 export interface Ended {
@@ -23,6 +24,8 @@ export interface Running {
   readonly env?: Readonly<Record<string, string>>;
   /** Its standard input. Absent: empty. */
   readonly input?: string | Uint8Array;
+  /** The commands that it has. Absent: all. */
+  readonly commands?: readonly Command[];
   /** Its standard error is a terminal. */
   readonly isWatched?: true;
   /** Its standard input is a terminal. */
@@ -34,7 +37,7 @@ export interface Running {
 /** Runs a command in this process, which takes a tenth of a program's time. Files are named by their whole path. */
 export const runHere = async (
   line: readonly string[],
-  { env = {}, input = "", isWatched, isTyped, isShown }: Running = {},
+  { env = {}, input = "", commands = all, isWatched, isTyped, isShown }: Running = {},
 ): Promise<Ended> => {
   const streams = { stdin: new PassThrough(), stdout: "", stderr: "" };
   if (isTyped === true) Object.assign(streams.stdin, { isTTY: true, setRawMode: () => streams.stdin });

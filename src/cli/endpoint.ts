@@ -1,0 +1,189 @@
+/**
+ * Commands that are one call of the API. A row has the route, the words of the help, and what a person reads of the answer. The rest follows from
+ * the API's definitions (definitions.ts): words and options become fields of the request, and are checked as these.
+ */
+import { type Columns, recordTable } from "./columns.ts";
+import {
+  type AnyCall,
+  type ArgumentValues,
+  type Call,
+  command,
+  type Command,
+  type Options,
+  type OptionValues,
+  type Outcome,
+  type Words,
+} from "./command.ts";
+import { pageNote, pageOptions } from "./commands/lists.ts";
+import { namedSession } from "./commands/sessions/session-argument.ts";
+import type { Answer, Request, Route } from "./contract.ts";
+import { DEFINITIONS } from "./definitions.ts";
+import type { Failure } from "./failure.ts";
+import { checkBody, givenFields, type Setting, type Source } from "./fields.ts";
+import { visible } from "./terminal.ts";
+import { anyId, count, isIdKind, projectId, segment } from "./words.ts";
+
+type Settings = Readonly<Record<string, Options[string] & Setting>>;
+
+type Part<R extends Route, Name extends string> =
+  Request<R> extends { readonly [K in Name]?: infer Value } ? Value : never;
+type Some<Union> = Union extends object ? Partial<Union> : never;
+
+type ListName<Value> = {
+  [K in keyof Value]: Value[K] extends readonly object[] ? K & string : never;
+}[keyof Value];
+
+/** A table of the records in a field of the answer, with pages if the API has them. */
+type Listed<Value, Called> = {
+  readonly [K in ListName<Value>]: Value[K] extends readonly (infer Item)[]
+    ? {
+        readonly rows: K;
+        readonly columns: Columns<Item> | ((call: Called, value: Value) => MaybePromise<Columns<Item>>);
+        /** In the place of an empty table. */
+        readonly none: string;
+        /** Lines below it. */
+        readonly below?: (value: Value) => readonly string[];
+      }
+    : never;
+}[ListName<Value>];
+type MaybePromise<A> = A | Promise<A>;
+
+type Shown<Value, Called> =
+  | Listed<Value, Called>
+  /** What became of the thing that the last word names, such as `deleted`. */
+  | { readonly done: string }
+  /** The text, perhaps with other output for programs. */
+  | {
+      readonly shows: (value: Value, call: Called) => string | (Partial<Outcome> & { readonly text: string });
+    };
+
+type Row<R extends Route, Names extends readonly string[], O extends Options, Called> = Words<Names, O> &
+  Shown<Answer<R>, Called> & {
+    /** What words and options do not say by themselves. */
+    readonly sends?: (call: Called) => {
+      readonly query?: Some<Part<R, "query">>;
+      readonly payload?: Some<Part<R, "payload">>;
+    };
+    /** The failure that an answer tells of. Null: none. */
+    readonly fails?: (value: Answer<R>) => Failure | null;
+  };
+
+/** The words that a field of a request may be. */
+export const choices = (route: Route, field: string): readonly string[] => {
+  const { query, body } = DEFINITIONS[route] ?? {};
+  const kind = query?.[field] ?? body?.[field];
+  const each = typeof kind === "object" && "each" in kind ? kind.each : kind;
+  return Array.isArray(each) ? each : [];
+};
+
+const bare = (word: string): string => word.replaceAll(/[[\]]/g, "");
+
+/** A part of the path. */
+const pathWord = (word: string, { given, environment }: AnyCall): string | number => {
+  if (word === "SESSION") return namedSession(given[word], environment);
+  const text = given[word] ?? "";
+  if (isIdKind(word)) return anyId(text, word);
+  return word === "NUMBER" ? count(text, word) : segment(text, word);
+};
+
+/** Nothing, if the option sets no field. @throws Error if the route has no such field: a mistake in a row ends every start */
+const sourceFor = (route: Route, label: string, setting: Setting & { readonly name: string }): Source[] => {
+  const { name, sets: field = name.replaceAll("-", "_") } = setting;
+  if (field === null) return [];
+  const { query = {}, body = {} } = DEFINITIONS[route] ?? {};
+  const kind = query[field] ?? body[field];
+  if (kind === undefined) throw new Error(`${route} takes no ${field}`);
+  return [{ ...setting, label, field, kind, part: field in query ? "query" : "payload" }];
+};
+
+/** What fills a route: its path takes the first words, its fields the further ones and the options. */
+const filledBy = (route: Route, takes: readonly string[], options: Settings) => {
+  const variables = [...route.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  const hasProject = variables.includes("pid");
+  const inPath = variables.filter((name) => name !== "pid");
+  const words = takes.map(bare).filter((word) => !hasProject || word !== "PROJECT");
+  const sources = [
+    ...words.slice(inPath.length).flatMap((word) => sourceFor(route, word, { name: word.toLowerCase() })),
+    ...Object.entries(options).flatMap(([name, option]) =>
+      sourceFor(route, `--${name}`, { ...option, name }),
+    ),
+  ];
+  return {
+    hasProject,
+    sources,
+    params: async (call: AnyCall) => {
+      const named = call.given["PROJECT"];
+      const own = inPath.map((name, at) => [name, pathWord(words[at] ?? "", call)] as const);
+      const pid = hasProject && (named === undefined ? await call.project() : projectId(named));
+      return Object.fromEntries([...(pid === false ? [] : [["pid", pid] as const]), ...own]);
+    },
+    fields: ({ given, options: values, input }: AnyCall) =>
+      givenFields(
+        sources.map((source) => [source, given[source.label] ?? values[source.label.slice(2)]]),
+        input,
+      ),
+  };
+};
+
+/** A row without the types of its route. */
+type AnyRow = Partial<{
+  readonly rows: string;
+  readonly columns: Columns<object> | ((call: AnyCall, value: unknown) => MaybePromise<Columns<object>>);
+  readonly none: string;
+  readonly below: (value: unknown) => readonly string[];
+  readonly done: string;
+  readonly shows: (value: unknown, call: AnyCall) => string | (Partial<Outcome> & { readonly text: string });
+}>;
+
+const shown = async (row: AnyRow, value: unknown, call: AnyCall) => {
+  const { rows, columns = {}, none = "", below, done, shows } = row;
+  const last = Object.values(call.given).findLast((word) => word !== undefined) ?? "";
+  if (done !== undefined) return { text: visible(`${last} ${done}`) };
+  if (rows === undefined) {
+    const result = shows?.(value, call) ?? "";
+    return typeof result === "string" ? { text: result } : result;
+  }
+  const answer = value as Readonly<Record<string, readonly object[]>> & { readonly next_cursor?: string };
+  const cells = typeof columns === "function" ? await columns(call, value) : columns;
+  pageNote(answer, call.note);
+  const lines = (below?.(value) ?? []).map(visible);
+  return { text: [recordTable(cells, answer[rows] ?? [], none), ...lines].join("\n") };
+};
+
+/** Defines a command by its row. */
+export const endpoint = <
+  R extends Route,
+  const Names extends readonly string[] = [],
+  const O extends Settings = Record<never, never>,
+>(
+  route: R,
+  row: Row<R, Names, O, Call<ArgumentValues<Names>, OptionValues<O>>>,
+): Command => {
+  const definition = DEFINITIONS[route] ?? {};
+  const hasPages = "rows" in row && definition.query?.["cursor"] !== undefined;
+  const options = { ...row.options, ...(hasPages && pageOptions) };
+  const filled = filledBy(route, row.takes ?? [], options);
+  return command<Names, O>({
+    ...row,
+    options: options as O,
+    ...(filled.hasProject && row.takes?.[0] !== "PROJECT" && { inProject: true }),
+    run: async (typed) => {
+      const call = typed as unknown as AnyCall;
+      const fields = await filled.fields(call);
+      const more = row.sends?.(typed);
+      const payload = { ...fields.payload, ...more?.payload };
+      checkBody(filled.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
+      const request = {
+        params: await filled.params(call),
+        query: { ...fields.query, ...more?.query },
+        ...(definition.body !== undefined && { payload }),
+      };
+      const { value, text } = await call.api().call(route, request as unknown as Request<R>);
+      const outcome = { json: text, ...(await shown(row as unknown as AnyRow, value, call)) };
+      const failure = row.fails?.(value) ?? null;
+      if (failure === null) return outcome;
+      call.write(`${call.json ? outcome.json.trimEnd() : outcome.text}\n`);
+      throw failure;
+    },
+  });
+};
