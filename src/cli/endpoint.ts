@@ -59,6 +59,8 @@ type Shown<Value, Called> =
 
 type Row<R extends Route, Names extends readonly string[], O extends Options, Called> = Words<Names, O> &
   Shown<Answer<R>, Called> & {
+    /** Fields of the body that are the same in each call. */
+    readonly always?: Some<Part<R, "payload">>;
     /** What words and options do not say by themselves. */
     readonly sends?: (call: Called) => {
       readonly query?: Some<Part<R, "query">>;
@@ -171,7 +173,7 @@ export const endpoint = <
       const call = typed as unknown as AnyCall;
       const fields = await filled.fields(call);
       const more = row.sends?.(typed);
-      const payload = { ...fields.payload, ...more?.payload };
+      const payload = { ...row.always, ...fields.payload, ...more?.payload };
       checkBody(filled.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
       const request = {
         params: await filled.params(call),

@@ -2,15 +2,14 @@
  * `platform connectors` and `platform calls`. A credential comes from standard input or a file, because every program on
  * the machine can see arguments.
  */
+import { recordTable } from "../../cli/columns.ts";
 import { command } from "../../cli/command.ts";
+import type { Answer } from "../../cli/contract.ts";
+import { endpoint } from "../../cli/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { table, time, timeOrDash, visible, visibleJson } from "../../cli/terminal.ts";
-import { anyId, segment } from "../../cli/words.ts";
-import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { quantity } from "../../domain/counted.ts";
-
-const SLUG = "SLUG";
-const PIN = "PIN";
+import { visible, visibleJson } from "../../cli/terminal.ts";
+import { segment } from "../../cli/words.ts";
+import { counted } from "../../domain/counted.ts";
 
 /** The command for a missing own credential. Null: none is missing. */
 const need = (one: {
@@ -24,48 +23,37 @@ const need = (one: {
   return `Yours is missing: platform connectors ${verb} ${one.slug}`;
 };
 
-const list = command({
-  name: "connectors list",
-  about: "List a project's connectors, and what each of them needs",
-  inProject: true,
-  run: async ({ api, project }) => {
-    const { value, text } = await api().call("GET /v1/projects/:pid/connectors", {
-      params: { pid: await project() },
-    });
-    const rows = value.connectors.map((one) => [
-      one.slug,
-      one.kind,
-      one.state,
-      one.credential_of === "user" ? "yours" : "project",
-      String(one.usable),
-      String(one.to_accept),
-      timeOrDash(one.refreshed_at),
-      need(one) ?? one.failure ?? one.url,
-    ]);
-    const errors = value.errors.map(({ path, line, message }) =>
-      visible(`platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`),
-    );
-    const leftOut = value.connectors.flatMap(({ slug, ...one }) =>
-      leftOutLines(one).map((line) => visible(`${slug}: ${line}`)),
-    );
-    const columns = [
-      "SLUG",
-      "KIND",
-      "STATE",
-      "CREDENTIAL",
-      "TOOLS",
-      "TO ACCEPT",
-      "FETCHED",
-      "SERVER OR FAILURE",
-    ];
-    return { json: text, text: [table(columns, rows, "No connectors."), ...leftOut, ...errors].join("\n") };
-  },
-});
+type Catalogue = Answer<"GET /v1/projects/:pid/connectors/:slug/catalogue">;
+type LeftOut = Pick<Catalogue, "left_out" | "left_out_total">;
+
+const leftOutLines = ({ left_out: named, left_out_total: total }: LeftOut): readonly string[] => [
+  ...named.map(({ name, why }) => `left out: ${name}: ${why}`),
+  ...(total > named.length ? [`left out: ${total - named.length} more`] : []),
+];
+
+const catalogueText = ({ pin, failure, removed, tools, ...leftOut }: Catalogue): string =>
+  [
+    recordTable<Catalogue["tools"][number]>(
+      {
+        TOOL: "name",
+        STATE: "state",
+        POLICY: "policy",
+        ...(tools.some(({ request }) => request !== null) && { REQUEST: ({ request }) => request }),
+        DESCRIPTION: "description",
+      },
+      tools,
+      "No tools.",
+    ),
+    ...removed.map((name) => visible(`removed: ${name}`)),
+    ...leftOutLines(leftOut).map(visible),
+    ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
+    ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
+  ].join("\n");
 
 const setCredential = command({
   name: "connectors set-credential",
   about: "Store a connector's credential, from standard input or a file, and fetch its tools",
-  takes: [SLUG],
+  takes: ["SLUG"],
   inProject: true,
   options: {
     file: { value: "FILE", about: "Take the file's content" },
@@ -77,7 +65,7 @@ const setCredential = command({
   notes:
     "One line break at the end is removed. At a terminal, the command asks for the value. If the tools cannot be fetched with the credential, the exit code is 1; the credential stays stored.",
   run: async ({ given, options: { file, "client-id": clientId }, input, json, write, api, project }) => {
-    const slug = segment(given.SLUG, SLUG);
+    const slug = segment(given.SLUG, "SLUG");
     const pid = await project();
     const value = (await credential()).replace(/\r?\n$/, "");
     if (value === "") throw usage("The credential is empty.");
@@ -98,170 +86,84 @@ const setCredential = command({
   },
 });
 
-const authorize = command({
-  name: "connectors authorize",
-  about: "Begin a sign-in at a connector's server, and show the address to open",
-  takes: [SLUG],
-  inProject: true,
-  notes: "Open the address within ten minutes, in the browser in which you are signed in to the page.",
-  run: async ({ given, api, project }) => {
-    const { value, text } = await api().call("POST /v1/projects/:pid/connectors/:slug/authorize", {
-      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
-    });
-    return { json: text, text: visible(value.url) };
-  },
-});
-
-const deleteCredential = command({
-  name: "connectors delete-credential",
-  about: "Delete a connector's credential, and end its sign-in",
-  asks: "Delete the credential?",
-  takes: [SLUG],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const slug = segment(given.SLUG, SLUG);
-    const { text } = await api().call("DELETE /v1/projects/:pid/connectors/:slug/credential", {
-      params: { pid: await project(), slug },
-    });
-    return { json: text, text: visible(`The credential of ${slug} is deleted.`) };
-  },
-});
-
-interface LeftOut {
-  readonly left_out: readonly { readonly name: string; readonly why: string }[];
-  readonly left_out_total: number;
-}
-
-const leftOutLines = ({ left_out: named, left_out_total: total }: LeftOut): readonly string[] => [
-  ...named.map(({ name, why }) => `left out: ${name}: ${why}`),
-  ...(total > named.length ? [`left out: ${total - named.length} more`] : []),
-];
-
-interface ShownCatalogue extends LeftOut {
-  readonly pin: string | null;
-  readonly failure: string | null;
-  readonly removed: readonly string[];
-  readonly tools: readonly {
-    readonly name: string;
-    readonly state: string;
-    readonly policy: string;
-    readonly description: string;
-    readonly request: string | null;
-  }[];
-}
-
-const catalogueText = ({ pin, failure, removed, tools: all, ...leftOut }: ShownCatalogue): string => {
-  const hasRequests = all.some(({ request }) => request !== null);
-  const rows = all.map(({ name, state, policy, description, request }) => [
-    name,
-    state,
-    policy,
-    ...(hasRequests ? [request ?? "-"] : []),
-    description,
-  ]);
-  const columns = ["TOOL", "STATE", "POLICY", ...(hasRequests ? ["REQUEST"] : []), "DESCRIPTION"];
-  return [
-    table(columns, rows, "No tools."),
-    ...removed.map((name) => visible(`removed: ${name}`)),
-    ...leftOutLines(leftOut).map(visible),
-    ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
-    ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
-  ].join("\n");
-};
-
-const tools = command({
-  name: "connectors tools",
-  about: "Show the tools of a connector, what changed since they were accepted, and their pin",
-  takes: [SLUG],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const { value, text } = await api().call("GET /v1/projects/:pid/connectors/:slug/catalogue", {
-      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
-    });
-    return { json: text, text: catalogueText(value) };
-  },
-});
-
-const refresh = command({
-  name: "connectors refresh",
-  about: "Fetch the tools of a connector again",
-  takes: [SLUG],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const { value, text } = await api().call("POST /v1/projects/:pid/connectors/:slug/catalogue", {
-      params: { pid: await project(), slug: segment(given.SLUG, SLUG) },
-      payload: { action: "refresh" },
-    });
-    return { json: text, text: catalogueText(value) };
-  },
-});
-
-const accept = command({
-  name: "connectors accept",
-  about: "Accept the tools of a connector, as `connectors tools` showed them with this pin",
-  takes: [SLUG, PIN],
-  inProject: true,
-  notes: "It is refused if the tools changed since. Then look at them again.",
-  run: async ({ given, api, project }) => {
-    const slug = segment(given.SLUG, SLUG);
-    const { value, text } = await api().call("POST /v1/projects/:pid/connectors/:slug/catalogue", {
-      params: { pid: await project(), slug },
-      payload: { action: "accept", pin: given.PIN },
-    });
-    return { json: text, text: visible(`${quantity(value.tools.length, "tool")} of ${slug} accepted`) };
-  },
-});
-
-const calls = command({
-  name: "calls",
-  about: "List the calls of agents to connectors, newest first",
-  inProject: true,
-  options: {
-    session: { value: "SESSION", about: "Only calls of this session" },
-    connector: { value: "SLUG", about: "Only calls of this connector" },
-    ...pageOptions,
-  },
-  run: async ({ options, note, api, project }) => {
-    const { session, connector } = options;
-    const answered = await api().call("GET /v1/projects/:pid/executor/calls", {
-      params: { pid: await project() },
-      query: {
-        ...page(options),
-        ...(session !== undefined && { session_id: anyId(session, "--session") }),
-        ...(connector !== undefined && { connector }),
-      },
-    });
-    const rows = answered.value.calls.map((call) => [
-      call.id,
-      time(call.at),
-      call.connector,
-      call.tool,
-      call.outcome ?? "under way",
-      call.approver ?? "-",
-      call.session_id,
-      call.message ?? call.arguments_preview.slice(0, 60),
-    ]);
-    const columns = [
-      "ID",
-      "AT",
-      "CONNECTOR",
-      "TOOL",
-      "OUTCOME",
-      "APPROVER",
-      "SESSION",
-      "REASON OR ARGUMENTS",
-    ];
-    return pageOutcome(answered, table(columns, rows, "No calls."), note);
-  },
-});
-
 export const connectorCommands = [
-  list,
+  endpoint("GET /v1/projects/:pid/connectors", {
+    name: "connectors list",
+    about: "List a project's connectors, and what each of them needs",
+    rows: "connectors",
+    columns: {
+      SLUG: "slug",
+      KIND: "kind",
+      STATE: "state",
+      CREDENTIAL: ({ credential_of: whose }) => (whose === "user" ? "yours" : "project"),
+      TOOLS: "usable",
+      "TO ACCEPT": "to_accept",
+      FETCHED: "refreshed_at",
+      "SERVER OR FAILURE": (one) => need(one) ?? one.failure ?? one.url,
+    },
+    none: "No connectors.",
+    below: ({ connectors, errors }) => [
+      ...connectors.flatMap(({ slug, ...one }) => leftOutLines(one).map((line) => `${slug}: ${line}`)),
+      ...errors.map(
+        ({ path, line, message }) =>
+          `platform.toml${line === null ? "" : `:${line}`}: ${path ?? "file"}: ${message}`,
+      ),
+    ],
+  }),
   setCredential,
-  authorize,
-  deleteCredential,
-  tools,
-  refresh,
-  accept,
-  calls,
+  endpoint("POST /v1/projects/:pid/connectors/:slug/authorize", {
+    name: "connectors authorize",
+    about: "Begin a sign-in at a connector's server, and show the address to open",
+    takes: ["SLUG"],
+    notes: "Open the address within ten minutes, in the browser in which you are signed in to the page.",
+    shows: ({ url }) => visible(url),
+  }),
+  endpoint("DELETE /v1/projects/:pid/connectors/:slug/credential", {
+    name: "connectors delete-credential",
+    about: "Delete a connector's credential, and end its sign-in",
+    asks: "Delete the credential?",
+    takes: ["SLUG"],
+    shows: (_, { given }) => visible(`The credential of ${given.SLUG} is deleted.`),
+  }),
+  endpoint("GET /v1/projects/:pid/connectors/:slug/catalogue", {
+    name: "connectors tools",
+    about: "Show the tools of a connector, what changed since they were accepted, and their pin",
+    takes: ["SLUG"],
+    shows: catalogueText,
+  }),
+  endpoint("POST /v1/projects/:pid/connectors/:slug/catalogue", {
+    name: "connectors refresh",
+    about: "Fetch the tools of a connector again",
+    takes: ["SLUG"],
+    always: { action: "refresh" },
+    shows: catalogueText,
+  }),
+  endpoint("POST /v1/projects/:pid/connectors/:slug/catalogue", {
+    name: "connectors accept",
+    about: "Accept the tools of a connector, as `connectors tools` showed them with this pin",
+    takes: ["SLUG", "PIN"],
+    notes: "It is refused if the tools changed since. Then look at them again.",
+    always: { action: "accept" },
+    shows: ({ tools }, { given }) => visible(`${counted(tools.length, "tool")} of ${given.SLUG} accepted`),
+  }),
+  endpoint("GET /v1/projects/:pid/executor/calls", {
+    name: "calls",
+    about: "List the calls of agents to connectors, newest first",
+    options: {
+      session: { value: "SESSION", about: "Only calls of this session", sets: "session_id" },
+      connector: { value: "SLUG", about: "Only calls of this connector" },
+    },
+    rows: "calls",
+    columns: {
+      ID: "id",
+      AT: "at",
+      CONNECTOR: "connector",
+      TOOL: "tool",
+      OUTCOME: ({ outcome }) => outcome ?? "under way",
+      APPROVER: "approver",
+      SESSION: "session_id",
+      "REASON OR ARGUMENTS": (call) => call.message ?? call.arguments_preview.slice(0, 60),
+    },
+    none: "No calls.",
+  }),
 ];

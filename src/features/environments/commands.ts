@@ -3,11 +3,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "../../cli/client.ts";
 import type { Answer } from "../../cli/contract.ts";
 import { command } from "../../cli/command.ts";
+import { endpoint } from "../../cli/endpoint.ts";
 import { EXIT, Failure } from "../../cli/failure.ts";
-import { fields, mebibytes, table, time, visible, visibleLines } from "../../cli/terminal.ts";
+import { fields, mebibytes, time, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, projectId } from "../../cli/words.ts";
-import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { quantity } from "../../domain/counted.ts";
+import { counted } from "../../domain/counted.ts";
 
 type Environment = Answer<"GET /v1/projects/:pid/environment">;
 type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;
@@ -125,16 +125,11 @@ const shown = (environment: Environment): string => {
   ]);
 };
 
-const show = command({
+const show = endpoint("GET /v1/projects/:pid/environment", {
   name: "environment show",
   about: "Show what a project's sandboxes boot on",
   takes: [OPTIONAL_PROJECT],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
-    const { value, text } = await api().call("GET /v1/projects/:pid/environment", { params: { pid } });
-    return { json: text, text: shown(value) };
-  },
+  shows: shown,
 });
 
 /** How long a build was under way, or "-". */
@@ -144,31 +139,22 @@ const took = ({ begun_at: begun, ended_at: ended }: Build): string => {
   return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 };
 
-const list = command({
+const list = endpoint("GET /v1/projects/:pid/environment/builds", {
   name: "environment list",
   about: "List the builds of a project's Dockerfile, newest first",
   takes: [OPTIONAL_PROJECT],
-  inProject: true,
-  options: pageOptions,
-  run: async ({ given, options, note, api, project }) => {
-    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
-    const answered = await api().call("GET /v1/projects/:pid/environment/builds", {
-      params: { pid },
-      query: page(options),
-    });
-    const rows = answered.value.builds.map((build) => [
-      build.id,
-      build.status,
-      build.cause,
-      time(build.created_at),
-      took(build),
-      build.node_id,
-      build.commit.slice(0, 12),
-      build.failure?.message ?? "",
-    ]);
-    const headings = ["BUILD", "STATUS", "CAUSE", "CREATED", "TOOK", "NODE", "COMMIT", "FAILURE"];
-    return pageOutcome(answered, table(headings, rows, "No builds."), note);
+  rows: "builds",
+  columns: {
+    BUILD: "id",
+    STATUS: "status",
+    CAUSE: "cause",
+    CREATED: "created_at",
+    TOOK: took,
+    NODE: "node_id",
+    COMMIT: ({ commit }) => commit.slice(0, 12),
+    FAILURE: ({ failure }) => failure?.message ?? "",
   },
+  none: "No builds.",
 });
 
 /** Pause before the next look at a log that grows. */
@@ -325,18 +311,14 @@ const logs = command({
   },
 });
 
-const cancel = command({
+const cancel = endpoint("POST /v1/projects/:pid/environment/builds/:bid/cancel", {
   name: "environment cancel",
   asks: "Cancel the build?",
   about: "Cancel a build",
   takes: ["PROJECT", BUILD],
-  run: async ({ given, note, api }) => {
-    const params = { pid: projectId(given.PROJECT), bid: anyId(given.BUILD, BUILD) };
-    const { value, text } = await api().call("POST /v1/projects/:pid/environment/builds/:bid/cancel", {
-      params,
-    });
-    if (value.status !== "cancelled" && !LIVE.has(value.status)) note("The build was already over.");
-    return { json: text, text: visible(`${value.id} ${value.status}`) };
+  shows: ({ id, status }, { note }) => {
+    if (status !== "cancelled" && !LIVE.has(status)) note("The build was already over.");
+    return visible(`${id} ${status}`);
   },
 });
 
