@@ -20,7 +20,7 @@ import type { Answer, Request, Route } from "./contract.ts";
 import { DEFINITIONS } from "./definitions.ts";
 import type { Failure } from "./failure.ts";
 import { checkBody, givenFields, type Setting, type Source } from "./fields.ts";
-import { visible } from "./terminal.ts";
+import { visible, visibleJson } from "./terminal.ts";
 import { anyId, count, isIdKind, projectId, segment } from "./words.ts";
 
 type Settings = Readonly<Record<string, Options[string] & Setting>>;
@@ -62,12 +62,12 @@ type Row<R extends Route, Names extends readonly string[], O extends Options, Ca
     /** Fields of the body that are the same in each call. */
     readonly always?: Some<Part<R, "payload">>;
     /** What words and options do not say by themselves. */
-    readonly sends?: (call: Called) => {
+    readonly sends?: (call: Called) => MaybePromise<{
       readonly query?: Some<Part<R, "query">>;
       readonly payload?: Some<Part<R, "payload">>;
-    };
+    }>;
     /** The failure that an answer tells of. Null: none. */
-    readonly fails?: (value: Answer<R>) => Failure | null;
+    readonly fails?: (value: Answer<R>, call: Called) => Failure | null;
   };
 
 /** The words that a field of a request may be. */
@@ -172,7 +172,7 @@ export const endpoint = <
     run: async (typed) => {
       const call = typed as unknown as AnyCall;
       const fields = await filled.fields(call);
-      const more = row.sends?.(typed);
+      const more = await row.sends?.(typed);
       const payload = { ...row.always, ...fields.payload, ...more?.payload };
       checkBody(filled.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
       const request = {
@@ -182,9 +182,9 @@ export const endpoint = <
       };
       const { value, text } = await call.api().call(route, request as unknown as Request<R>);
       const outcome = { json: text, ...(await shown(row as unknown as AnyRow, value, call)) };
-      const failure = row.fails?.(value) ?? null;
+      const failure = row.fails?.(value, typed) ?? null;
       if (failure === null) return outcome;
-      call.write(`${call.json ? outcome.json.trimEnd() : outcome.text}\n`);
+      call.write(`${call.json ? visibleJson(outcome.json).trimEnd() : outcome.text}\n`);
       throw failure;
     },
   });

@@ -86,6 +86,12 @@ export class Input {
     return decoded(Buffer.from(contentOf(path, source, BYTES_MAX)), source);
   }
 
+  /** A secret: a file's text, what a person types unseen, or all of standard input. @param option as for `file` */
+  async secret(question: string, path: string | undefined, option: string): Promise<string> {
+    if (path !== undefined) return await this.file(path, option);
+    return this.isTerminal ? await this.hiddenLine(question) : await this.all();
+  }
+
   /** A file's bytes, at most `max` of them. @param option as for `file` */
   bytes(path: string, max: number, option: string): Uint8Array {
     return contentOf(path, `The file ${visible(path)} of ${option}`, max);

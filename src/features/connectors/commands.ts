@@ -3,12 +3,10 @@
  * the machine can see arguments.
  */
 import { recordTable } from "../../cli/columns.ts";
-import { command } from "../../cli/command.ts";
 import type { Answer } from "../../cli/contract.ts";
 import { endpoint } from "../../cli/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { visible, visibleJson } from "../../cli/terminal.ts";
-import { segment } from "../../cli/words.ts";
+import { visible } from "../../cli/terminal.ts";
 import { counted } from "../../domain/counted.ts";
 
 /** The command for a missing own credential. Null: none is missing. */
@@ -50,42 +48,6 @@ const catalogueText = ({ pin, failure, removed, tools, ...leftOut }: Catalogue):
     ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
   ].join("\n");
 
-const setCredential = command({
-  name: "connectors set-credential",
-  about: "Store a connector's credential, from standard input or a file, and fetch its tools",
-  takes: ["SLUG"],
-  inProject: true,
-  options: {
-    file: { value: "FILE", about: "Take the file's content" },
-    "client-id": {
-      value: "CLIENT",
-      about: "Id of the OAuth client whose secret is stored; default: the manifest's",
-    },
-  },
-  notes:
-    "One line break at the end is removed. At a terminal, the command asks for the value. If the tools cannot be fetched with the credential, the exit code is 1; the credential stays stored.",
-  run: async ({ given, options: { file, "client-id": clientId }, input, json, write, api, project }) => {
-    const slug = segment(given.SLUG, "SLUG");
-    const pid = await project();
-    const value = (await credential()).replace(/\r?\n$/, "");
-    if (value === "") throw usage("The credential is empty.");
-    const { value: stored, text } = await api().call("PUT /v1/projects/:pid/connectors/:slug/credential", {
-      params: { pid, slug },
-      payload: { value, ...(clientId !== undefined && { client_id: clientId }) },
-    });
-    const outcome = visible(`${slug}: ${stored.state}.`);
-    if (stored.failure === null) return { json: text, text: outcome };
-    write(`${json ? visibleJson(text).trimEnd() : outcome}\n`);
-    throw new Failure(EXIT.refused, "connector_failed", { message: stored.failure });
-
-    async function credential(): Promise<string> {
-      if (file !== undefined) return await input.file(file, "--file");
-      if (input.isTerminal) return await input.hiddenLine(`Credential of ${visible(slug)} (not shown): `);
-      return await input.all();
-    }
-  },
-});
-
 export const connectorCommands = [
   endpoint("GET /v1/projects/:pid/connectors", {
     name: "connectors list",
@@ -110,7 +72,31 @@ export const connectorCommands = [
       ),
     ],
   }),
-  setCredential,
+  endpoint("PUT /v1/projects/:pid/connectors/:slug/credential", {
+    name: "connectors set-credential",
+    about: "Store a connector's credential, from standard input or a file, and fetch its tools",
+    takes: ["SLUG"],
+    options: {
+      file: { value: "FILE", about: "Take the file's content", sets: null },
+      "client-id": {
+        value: "CLIENT",
+        about: "Id of the OAuth client whose secret is stored; default: the manifest's",
+      },
+    },
+    notes:
+      "One line break at the end is removed. At a terminal, the command asks for the value. If the tools cannot be fetched with the credential, the exit code is 1; the credential stays stored.",
+    sends: async ({ given: { SLUG }, options: { file }, input, project }) => {
+      // A person is told of a wrong project before she types.
+      await project();
+      const question = `Credential of ${visible(SLUG)} (not shown): `;
+      const value = (await input.secret(question, file, "--file")).replace(/\r?\n$/, "");
+      if (value === "") throw usage("The credential is empty.");
+      return { payload: { value } };
+    },
+    shows: ({ state }, { given }) => visible(`${given.SLUG}: ${state}.`),
+    fails: ({ failure: message }) =>
+      message === null ? null : new Failure(EXIT.refused, "connector_failed", { message }),
+  }),
   endpoint("POST /v1/projects/:pid/connectors/:slug/authorize", {
     name: "connectors authorize",
     about: "Begin a sign-in at a connector's server, and show the address to open",

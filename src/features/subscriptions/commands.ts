@@ -3,7 +3,6 @@
  * path: every program on the machine can see arguments.
  */
 import type { Answer } from "../../cli/contract.ts";
-import { command } from "../../cli/command.ts";
 import { endpoint } from "../../cli/endpoint.ts";
 import { usage } from "../../cli/failure.ts";
 import { fields, timeOrDash } from "../../cli/terminal.ts";
@@ -31,34 +30,24 @@ const list = endpoint("GET /v1/me/subscriptions", {
     possible.filter((one) => !subscriptions.some(({ runtime }) => runtime === one.runtime)).map(howTo),
 });
 
-const save = command({
+const save = endpoint("PUT /v1/me/subscriptions/:runtime", {
   name: "subscriptions save",
   about: "Save your own subscription for a runtime: a token from standard input, or a file",
   takes: ["RUNTIME"],
-  options: { file: { value: "FILE", about: "Take the file's content" } },
+  options: { file: { value: "FILE", about: "Take the file's content", sets: null } },
   notes:
     "Only sessions that you start use it, while you alone steer them. It is not tried: the first turn says whether the maker takes it.",
-  run: async ({ given, options: { file }, input, api }) => {
-    const content =
-      file !== undefined
-        ? await input.file(file, "--file")
-        : input.isTerminal
-          ? await input.hiddenLine("Token (not shown): ")
-          : await input.all();
+  sends: async ({ options: { file }, input }) => {
+    const content = await input.secret("Token (not shown): ", file, "--file");
     if (content.trim() === "") throw usage("The token or the file is empty.");
-    const { value, text } = await api().call("PUT /v1/me/subscriptions/:runtime", {
-      params: { runtime: given.RUNTIME },
-      payload: { content },
-    });
-    return {
-      json: text,
-      text: fields([
-        ["runtime", value.runtime],
-        ["subscription", value.title],
-        ["saved", timeOrDash(value.saved_at)],
-      ]),
-    };
+    return { payload: { content } };
   },
+  shows: ({ runtime, title, saved_at: saved }) =>
+    fields([
+      ["runtime", runtime],
+      ["subscription", title],
+      ["saved", timeOrDash(saved)],
+    ]),
 });
 
 const remove = endpoint("DELETE /v1/me/subscriptions/:runtime", {
