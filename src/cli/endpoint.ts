@@ -113,12 +113,10 @@ const filledBy = (route: Route, takes: readonly string[], options: Settings) => 
   return {
     hasProject,
     sources,
-    params: async (call: AnyCall) => {
-      const named = call.given["PROJECT"];
-      const own = inPath.map((name, at) => [name, pathWord(words[at] ?? "", call)] as const);
-      const pid = hasProject && (named === undefined ? await call.project() : projectId(named));
-      return Object.fromEntries([...(pid === false ? [] : [["pid", pid] as const]), ...own]);
-    },
+    path: (call: AnyCall) =>
+      Object.fromEntries(inPath.map((name, at) => [name, pathWord(words[at] ?? "", call)])),
+    project: async ({ given: { PROJECT: named }, project }: AnyCall) =>
+      hasProject ? { pid: named === undefined ? await project() : projectId(named) } : {},
     fields: ({ given, options: values, input }: AnyCall) =>
       givenFields(
         sources.map((source) => [source, given[source.label] ?? values[source.label.slice(2)]]),
@@ -171,12 +169,14 @@ export const endpoint = <
     ...(filled.hasProject && row.takes?.[0] !== "PROJECT" && { inProject: true }),
     run: async (typed) => {
       const call = typed as unknown as AnyCall;
+      // The command line is checked before anything is sent.
+      const path = filled.path(call);
       const fields = await filled.fields(call);
       const more = await row.sends?.(typed);
       const payload = { ...row.always, ...fields.payload, ...more?.payload };
       checkBody(filled.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
       const request = {
-        params: await filled.params(call),
+        params: { ...(await filled.project(call)), ...path },
         query: { ...fields.query, ...more?.query },
         ...(definition.body !== undefined && { payload }),
       };

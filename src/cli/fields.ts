@@ -29,7 +29,7 @@ export interface Setting {
   readonly to?: string | boolean;
   /** The field's value without the option. */
   readonly otherwise?: string | number;
-  /** The option names a file with the value: all of it, or its line. */
+  /** The option names a file with the value: all of it, or its line without the end that editors add. */
   readonly from?: "file" | "line";
   /** The value of the text, where the definitions do not say it. @throws Failure */
   readonly reads?: (text: string, label: string) => unknown;
@@ -71,7 +71,7 @@ const sourceValue = async (
   if (text === true) return to ?? true;
   if (typeof text !== "string") return text.length === 0 ? undefined : text;
   const content = from === undefined ? text : await input.file(text, label);
-  const value = from === "line" ? content.trim() : content;
+  const value = from === "line" ? content.replace(/\r?\n$/, "") : content;
   return reads === undefined ? fieldValue(value, kind, label) : reads(value, label);
 };
 

@@ -443,7 +443,7 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     args: () => ["--name", "project", "--triggers", "on"],
     human: /\nname +project\n[^]*\ntriggers +on\n/,
     json: { name: "project", triggers_paused: false },
-    refused: [[], 2, /^Give at least one option\./],
+    refused: [[], 2, /^Give --name, --default-branch, --status, .* or --approvals\.\n$/],
   },
   "projects delete": {
     args: async () => [await world.sparePid()],

@@ -1,10 +1,8 @@
 /** `platform projects usage`: tokens and cost of a project's agents. */
 import type { Answer } from "../contract.ts";
-import { command } from "../command.ts";
+import { endpoint } from "../endpoint.ts";
 import { table } from "../terminal.ts";
-import { projectId } from "../words.ts";
 
-const OPTIONAL = "[PROJECT]";
 type Used = Answer<"GET /v1/projects/:pid/usage">["total"];
 
 /** 0 stands for a model without a known price. It is no amount of a bill. */
@@ -17,30 +15,20 @@ const cells = ({ input_tokens, cached_tokens, output_tokens, cost_usd }: Used): 
   cost(cost_usd),
 ];
 
-export const projectUsage = command({
+export const projectUsage = endpoint("GET /v1/projects/:pid/usage", {
   name: "projects usage",
   about: "Show the tokens and the cost of the last 30 days, by day and model",
-  takes: [OPTIONAL],
+  takes: ["[PROJECT]"],
   options: {
     from: { value: "DAY", about: "First day in UTC, as YYYY-MM-DD (29 days before the last)" },
     to: { value: "DAY", about: "Last day (today)" },
   },
-  inProject: true,
-  run: async ({ given, options: { from, to }, api, project }) => {
-    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
-    const query = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
-    const { value, text } = await api().call("GET /v1/projects/:pid/usage", { params: { pid }, query });
-    const rows = value.days.map((row) => [
-      row.day,
-      row.model,
-      ...cells(row),
-      row.counted ? "service" : "agent",
-    ]);
-    const shown = table(
+  shows: ({ days, total, from, to }) => {
+    const rows = days.map((row) => [row.day, row.model, ...cells(row), row.counted ? "service" : "agent"]);
+    return table(
       ["DAY", "MODEL", "INPUT", "CACHED", "OUTPUT", "COST", "COUNTED BY"],
-      rows.length === 0 ? [] : [...rows, ["total", "", ...cells(value.total), ""]],
-      `No model was used from ${value.from} to ${value.to}.`,
+      rows.length === 0 ? [] : [...rows, ["total", "", ...cells(total), ""]],
+      `No model was used from ${from} to ${to}.`,
     );
-    return { json: text, text: shown };
   },
 });

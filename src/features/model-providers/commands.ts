@@ -2,25 +2,21 @@
  * `platform models`: providers of models of the account, of a project, and of the person. A key comes from standard input or a file: every program on the machine can see
  * arguments.
  */
-import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
 import type { Client } from "../../cli/client.ts";
 import type { Answer, Request } from "../../cli/contract.ts";
+import { type Columns, recordTable } from "../../cli/columns.ts";
 import { command } from "../../cli/command.ts";
+import { choices } from "../../cli/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
+import { listWords } from "../../cli/fields.ts";
 import type { Input } from "../../cli/input.ts";
-import { fields, table, timeOrDash, visible } from "../../cli/terminal.ts";
+import { fields, timeOrDash, visible } from "../../cli/terminal.ts";
 import { oneOf } from "../../cli/words.ts";
 
 type Provider = Answer<"GET /v1/model-providers">["model_providers"][number];
 
 const NAME = "NAME";
-/** The compiler asks for each kind of the service. The command line imports only types of the service. */
-const KINDS = Object.keys({
-  anthropic: true,
-  openai: true,
-  "openai-compatible": true,
-  gemini: true,
-} satisfies Readonly<Record<ProviderKind, true>>) as readonly ProviderKind[];
+const KINDS = choices("POST /v1/model-providers", "kind") as readonly Provider["kind"][];
 
 const owners = {
   project: { value: "PROJECT", about: "Of this project, not of the account" },
@@ -39,31 +35,18 @@ type Change = NonNullable<Request<"PATCH /v1/model-providers/:id">["payload"]>;
 const providersOf = async ({ options: { project: named, mine }, api, project }: Given) => {
   if (named !== undefined && mine) throw usage("Give one of --project and --mine.");
   const client = api();
-  if (mine)
-    return {
-      list: () => client.call("GET /v1/me/model-providers", {}),
-      add: (payload: Wish) => client.call("POST /v1/me/model-providers", { payload }),
-      change: (id: string, payload: Change) =>
-        client.call("PATCH /v1/me/model-providers/:id", { params: { id }, payload }),
-      remove: (id: string) => client.call("DELETE /v1/me/model-providers/:id", { params: { id } }),
-    };
-  if (named === undefined)
-    return {
-      list: () => client.call("GET /v1/model-providers", {}),
-      add: (payload: Wish) => client.call("POST /v1/model-providers", { payload }),
-      change: (id: string, payload: Change) =>
-        client.call("PATCH /v1/model-providers/:id", { params: { id }, payload }),
-      remove: (id: string) => client.call("DELETE /v1/model-providers/:id", { params: { id } }),
-    };
-  const pid = await project();
+  // The three owners have the same routes, below paths of their own.
+  const [owner, params] =
+    named === undefined
+      ? ([mine ? "/v1/me" : "/v1", {}] as const)
+      : (["/v1/projects/:pid", { pid: await project() }] as const);
+  const path = `${owner}/model-providers` as "/v1/model-providers";
   return {
-    list: () => client.call("GET /v1/projects/:pid/model-providers", { params: { pid } }),
-    add: (payload: Wish) =>
-      client.call("POST /v1/projects/:pid/model-providers", { params: { pid }, payload }),
+    list: () => client.call(`GET ${path}`, { params } as object),
+    add: (payload: Wish) => client.call(`POST ${path}`, { params, payload } as { payload: Wish }),
     change: (id: string, payload: Change) =>
-      client.call("PATCH /v1/projects/:pid/model-providers/:id", { params: { pid, id }, payload }),
-    remove: (id: string) =>
-      client.call("DELETE /v1/projects/:pid/model-providers/:id", { params: { pid, id } }),
+      client.call(`PATCH ${path}/:id`, { params: { ...params, id }, payload }),
+    remove: (id: string) => client.call(`DELETE ${path}/:id`, { params: { ...params, id } }),
   };
 };
 
@@ -87,17 +70,9 @@ const shown = (provider: Provider): string =>
     ],
   ]);
 
-const listOf = (text: string | undefined): readonly string[] | undefined =>
-  text
-    ?.split(",")
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
-
 const keyFrom = async (input: Input, file: string | undefined): Promise<string> => {
-  if (file === undefined && input.isTerminal)
-    return await input.hiddenLine("Key (not shown; empty if the server needs none): ");
-  const content = file === undefined ? await input.all() : await input.file(file, "--key-file");
-  return content.replace(/\r?\n$/, "");
+  const question = "Key (not shown; empty if the server needs none): ";
+  return (await input.secret(question, file, "--key-file")).replace(/\r?\n$/, "");
 };
 
 const keyFile = {
@@ -117,14 +92,14 @@ const list = command({
   options: owners,
   run: async (call) => {
     const { value, text } = await (await providersOf(call)).list();
-    const rows = value.model_providers.map((provider) => [
-      provider.name,
-      provider.kind,
-      timeOrDash(provider.tried_at),
-      String(provider.models.length),
-      provider.base_url,
-    ]);
-    return { json: text, text: table(["NAME", "KIND", "TRIED", "MODELS", "ADDRESS"], rows, "No providers.") };
+    const columns: Columns<Provider> = {
+      NAME: "name",
+      KIND: "kind",
+      TRIED: "tried_at",
+      MODELS: ({ models: ids }) => ids.length,
+      ADDRESS: "base_url",
+    };
+    return { json: text, text: recordTable(columns, value.model_providers, "No providers.") };
   },
 });
 
@@ -144,7 +119,7 @@ const add = command({
   run: async ({ given, options, input, ...rest }) => {
     const kind = oneOf(options.kind, KINDS, "--kind");
     if (kind === undefined) throw usage(`Give --kind: one of ${KINDS.join(", ")}.`);
-    const chosen = listOf(options.models);
+    const chosen = options.models === undefined ? undefined : listWords(options.models);
     const { add: adds } = await providersOf({ options, ...rest });
     const { value, text } = await adds({
       name: given.NAME,
@@ -182,7 +157,7 @@ const change = command({
   },
   run: async ({ given, options, input, ...rest }) => {
     const file = options["key-file"];
-    const chosen = listOf(options.models);
+    const chosen = options.models === undefined ? undefined : listWords(options.models);
     const key = options["no-key"]
       ? ""
       : file === undefined
