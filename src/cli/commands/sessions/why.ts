@@ -1,21 +1,22 @@
 /** `platform sessions why` and its like: why something is in its state, and what would move it. */
-import { command } from "../../command.ts";
 import type { Answer } from "../../contract.ts";
+import { endpoint } from "../../endpoint.ts";
 import { table, time, visible } from "../../terminal.ts";
-import { count, segment } from "../../words.ts";
-import { namedSession } from "./session-argument.ts";
-import { quantity } from "../../../domain/counted.ts";
+import { count } from "../../words.ts";
+import { counted } from "../../../domain/counted.ts";
 
 type Machine = Answer<"GET /v1/account/machine">;
 
 /** How many transitions are shown, unless the caller wants another number. */
 const SHOWN = 10;
-const limitOption = {
-  limit: { value: "N", about: `How many of the last transitions are shown, 1 to 200 (${SHOWN})` },
+const options = {
+  limit: {
+    value: "N",
+    about: `How many of the last transitions are shown, 1 to 200 (${SHOWN})`,
+    otherwise: SHOWN,
+    reads: count,
+  },
 } as const;
-const queryOf = ({ limit }: { readonly limit: string | undefined }) => ({
-  limit: limit === undefined ? SHOWN : count(limit, "--limit"),
-});
 
 const minutes = (ms: number | null): string => {
   if (ms === null) return "-";
@@ -54,46 +55,25 @@ const shown = (label: string, machine: Machine): string => {
   ].join("\n");
 };
 
-export const sessionsWhy = command({
+export const sessionsWhy = endpoint("GET /v1/projects/:pid/sessions/:sid/machine", {
   name: "sessions why",
   about: "Show why a session is in its state, and what would move it",
   takes: ["[SESSION]"],
-  inProject: true,
-  options: limitOption,
-  run: async ({ given, options, environment, api, project }) => {
-    const params = { pid: await project(), sid: namedSession(given.SESSION, environment) };
-    const query = queryOf(options);
-    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/machine", {
-      params,
-      query,
-    });
-    return { json: text, text: shown("session", value) };
-  },
+  options,
+  shows: (machine) => shown("session", machine),
 });
 
-export const triggersWhy = command({
+export const triggersWhy = endpoint("GET /v1/projects/:pid/triggers/:slug/machine", {
   name: "triggers why",
   about: "Show why a trigger fires or waits, and what would move it",
   takes: ["SLUG"],
-  inProject: true,
-  options: limitOption,
-  run: async ({ given, options, api, project }) => {
-    const params = { pid: await project(), slug: segment(given.SLUG, "SLUG") };
-    const query = queryOf(options);
-    const { value, text } = await api().call("GET /v1/projects/:pid/triggers/:slug/machine", {
-      params,
-      query,
-    });
-    return { json: text, text: shown("trigger", value) };
-  },
+  options,
+  shows: (machine) => shown("trigger", machine),
 });
 
-export const accountWhy = command({
+export const accountWhy = endpoint("GET /v1/account/machine", {
   name: "account why",
   about: "Show whether the account's queue is at work, and what would start the next fire",
-  options: limitOption,
-  run: async ({ options, api }) => {
-    const { value, text } = await api().call("GET /v1/account/machine", { query: queryOf(options) });
-    return { json: text, text: shown("account", value) };
-  },
+  options,
+  shows: (machine) => shown("account", machine),
 });
