@@ -30,7 +30,7 @@ type Part<R extends Route, Name extends string> =
 type Some<Union> = Union extends object ? Partial<Union> : never;
 
 type ListName<Value> = {
-  [K in keyof Value]: Value[K] extends readonly object[] ? K & string : never;
+  [K in keyof Value]-?: Value[K] extends readonly object[] ? K & string : never;
 }[keyof Value];
 
 /** A table of the records in a field of the answer, with pages if the API has them. */

@@ -410,7 +410,7 @@ describe("a list of sessions", () => {
     const unknown = await list("--activity", "needs_you,tired");
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringMatching(/^--activity must be one of /)]);
     const both = await list("--activity", "done", "--waiting");
-    expect(both).toMatchObject({ code: 2, stderr: "Give --waiting or --activity, not both.\n" });
+    expect(both).toMatchObject({ code: 2, stderr: "Give --activity or --waiting, not both.\n" });
   });
 
   it("has a word for each session, and what it waits for", async () => {

@@ -1,20 +1,24 @@
 /** `platform sessions send`, `interrupt`, `give-credentials`, `answer` and `approve-plan`. */
 import { randomUUID } from "node:crypto";
-import type { Answer, Request } from "../../contract.ts";
+import type { Answer } from "../../contract.ts";
+import { choices, endpoint } from "../../endpoint.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";
-import { anyId, oneOf, sessionId } from "../../words.ts";
+import { anyId, sessionId } from "../../words.ts";
 import { attached } from "./attached.ts";
 import { parseJson } from "../../../ground/record.ts";
 
 type Message = Answer<"POST /v1/projects/:pid/sessions/:sid/messages">["message"];
-type GivenAnswer = Request<"POST /v1/projects/:pid/sessions/:sid/requests/:id/answer">["payload"];
 
 const state = ({ id, status }: Pick<Message, "id" | "status">): string => visible(`${id} ${status}`);
 
 /** An option of commands that restart a session. */
-export const NO_RESTORE = { about: "Do not bring the session's saved work back" };
+export const NO_RESTORE = {
+  about: "Do not bring the session's saved work back",
+  sets: "restore_saved",
+  to: false,
+} as const;
 
 export const send = command({
   name: "sessions send",
@@ -63,36 +67,24 @@ export const send = command({
   },
 });
 
-export const interrupt = command({
+export const interrupt = endpoint("POST /v1/projects/:pid/sessions/:sid/interrupt", {
   name: "sessions interrupt",
   about: "End the agent's turn; what it did so far stays",
   takes: ["SESSION"],
-  inProject: true,
   notes: "Messages that wait are held. The next message, or `Resume` on the session's page, lets them go on.",
-  run: async ({ given, api, project }) => {
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/interrupt", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
-    });
-    return { json: text, text: value.interrupted ? "The agent's turn ends." : "The agent does not work." };
-  },
+  shows: ({ interrupted }) => (interrupted ? "The agent's turn ends." : "The agent does not work."),
 });
 
-export const giveCredentials = command({
+export const giveCredentials = endpoint("POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back", {
   name: "sessions give-credentials",
   about: "Give your own credentials back to your session that another person steered",
   takes: ["SESSION"],
-  inProject: true,
   notes:
     "The other person's open terminals, and programs that she started in the sandbox, stay. A restart ends them.",
-  run: async ({ given, api, project }) => {
-    const { text } = await api().call("POST /v1/projects/:pid/sessions/:sid/own-credentials/give-back", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
-    });
-    return { json: text, text: "Your own credentials work in this session again." };
-  },
+  shows: () => "Your own credentials work in this session again.",
 });
 
-const CHOICES = ["once", "always", "reject"] as const;
+const ANSWER = "POST /v1/projects/:pid/sessions/:sid/requests/:id/answer";
 
 const isAnswers = (value: unknown): value is readonly (readonly string[])[] =>
   Array.isArray(value) &&
@@ -105,48 +97,32 @@ const answersOf = (text: string): readonly (readonly string[])[] => {
   throw usage('--answers must be a list of lists in JSON, such as [["Blue"], ["Large", "Small"]].');
 };
 
-/** The answer that the options give. */
-const answerFrom = (options: {
-  readonly choice: string | undefined;
-  readonly message: string | undefined;
-  readonly text: string | undefined;
-  readonly answers: string | undefined;
-}): GivenAnswer => {
-  const { choice, message, text, answers } = options;
-  if ([choice, text, answers].filter((one) => one !== undefined).length !== 1)
-    throw usage("Give one of --choice, --text and --answers.");
-  if (text !== undefined) return { answers: [[text]] };
-  if (answers !== undefined) return { answers: answersOf(answers) };
-  return {
-    choice: oneOf(choice, CHOICES, "--choice") ?? "reject",
-    ...(message !== undefined && { message }),
-  };
-};
-
-export const answer = command({
+export const answer = endpoint(ANSWER, {
   name: "sessions answer",
   about: "Answer a request of the agent: a permission or a question",
   takes: ["SESSION", "REQUEST"],
-  inProject: true,
   options: {
-    choice: { value: "CHOICE", about: `For a permission: ${CHOICES.join(", ")}` },
-    message: { value: "TEXT", about: "Tell the agent why, with --choice" },
-    text: { value: "TEXT", about: "The answer to one question: an option or your own words" },
-    answers: { value: "JSON", about: "The answers to several questions, a list for each" },
+    choice: { value: "CHOICE", about: `For a permission: ${choices(ANSWER, "choice").join(", ")}` },
+    message: { value: "TEXT", about: "Tell the agent why, with --choice", sets: null },
+    text: {
+      value: "TEXT",
+      about: "The answer to one question: an option or your own words",
+      sets: "answers",
+      reads: (text: string) => [[text]],
+    },
+    answers: {
+      value: "JSON",
+      about: "The answers to several questions, a list for each",
+      reads: answersOf,
+    },
   },
   notes: "`platform sessions watch` shows requests with their ids. The first answer counts.",
-  run: async ({ given, options, api, project }) => {
-    const payload = answerFrom(options);
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/requests/:id/answer", {
-      params: {
-        pid: await project(),
-        sid: sessionId(given.SESSION),
-        id: anyId(given.REQUEST, "REQUEST"),
-      },
-      payload,
-    });
-    return { json: text, text: `${value.request.id} answered` };
+  sends: ({ options: { choice, message, text, answers } }) => {
+    if ([choice, text, answers].filter((one) => one !== undefined).length !== 1)
+      throw usage("Give one of --choice, --text and --answers.");
+    return choice === undefined || message === undefined ? {} : { payload: { message } };
   },
+  shows: ({ request }) => `${request.id} answered`,
 });
 
 export const approvePlan = command({

@@ -1,36 +1,33 @@
 /** `platform sessions saves`, `turns` and `forget-save`: the space that saved work takes, where a session can begin, and the end of an earlier save. */
 import type { Client } from "../../client.ts";
+import { recordTable } from "../../columns.ts";
 import { command } from "../../command.ts";
+import { endpoint } from "../../endpoint.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { mebibytes, table, time, visible } from "../../terminal.ts";
-import { anyId, sessionId } from "../../words.ts";
+import { sessionId } from "../../words.ts";
 
 /** In place of an empty list: whether a node could not be asked. */
 const NONE = { all: "No saved work.", away: "No saved work on the nodes that can be reached." } as const;
 
-const list = command({
+const list = endpoint("GET /v1/projects/:pid/saves", {
   name: "sessions saves",
   about: "List how much space the saved work of a project's sessions takes, largest first",
-  inProject: true,
   notes: "`platform sessions delete` deletes a session with its saved work.",
-  run: async ({ api, project }) => {
-    const { value, text } = await api().call("GET /v1/projects/:pid/saves", {
-      params: { pid: await project() },
-    });
-    const rows = value.sessions.map(({ id, bytes, status, name }) => [
-      id,
-      mebibytes(bytes),
-      status,
-      name ?? "",
-    ]);
-    const sizes = table(
-      ["SESSION", "SIZE", "STATUS", "NAME"],
-      rows,
-      NONE[value.away.length > 0 ? "away" : "all"],
-    );
-    const missing = value.away.map((node) => visible(`Not counted: node ${node} cannot be reached now.`));
-    return { json: text, text: [sizes, ...missing].join("\n") };
-  },
+  shows: ({ sessions, away }) =>
+    [
+      recordTable(
+        {
+          SESSION: "id",
+          SIZE: ({ bytes }) => mebibytes(bytes),
+          STATUS: "status",
+          NAME: ({ name }) => name ?? "",
+        },
+        sessions,
+        NONE[away.length > 0 ? "away" : "all"],
+      ),
+      ...away.map((node) => visible(`Not counted: node ${node} cannot be reached now.`)),
+    ].join("\n"),
 });
 
 /** The message of a turn that is older than the newest items. Empty: its message had no text, or is gone. */
@@ -71,20 +68,14 @@ const turns = command({
   },
 });
 
-const forget = command({
+const forget = endpoint("DELETE /v1/projects/:pid/sessions/:sid/saves/:id", {
   name: "sessions forget-save",
   about: "Delete an earlier save of a session",
   asks: "Delete this saved work?",
   takes: ["SESSION", "SAVE"],
-  inProject: true,
   notes:
     "`platform sessions show` lists earlier saves with their ids. Work that only this save has cannot be restored. The newest save stays.",
-  run: async ({ given, api, project }) => {
-    const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid/saves/:id", {
-      params: { pid: await project(), sid: sessionId(given.SESSION), id: anyId(given.SAVE, "SAVE") },
-    });
-    return { json: text, text: visible(`${given.SAVE} deleted`) };
-  },
+  done: "deleted",
 });
 
 export const saveCommands = [list, turns, forget];

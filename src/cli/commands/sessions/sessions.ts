@@ -4,13 +4,13 @@ import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
 import { attached } from "./attached.ts";
 import { eventsOf } from "./event-stream.ts";
+import { endpoint } from "../../endpoint.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
-import { fields, table, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
+import { fields, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
 import { anyId, count, oneOf, sessionId } from "../../words.ts";
 import { follow, transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
 import { answer, approvePlan, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
-import { page, pageOptions, pageOutcome } from "../lists.ts";
 import { sessionPage } from "../page.ts";
 import { isQueued, queuedNotes, untilStarted } from "./queued.ts";
 import { restoredFields, savedFields, savedWord } from "./saved-words.ts";
@@ -43,19 +43,12 @@ const WAITS: Readonly<Record<NonNullable<Session["waits_for"]>["kind"], string>>
   work_unsaved: "a save of its work",
 };
 
-/** The activities of `--activity`, as the API reads them. */
-const activities = (options: {
-  readonly activity?: string | undefined;
-  readonly waiting: boolean;
-}): string | undefined => {
-  if (!options.waiting)
-    return options.activity
-      ?.split(",")
-      .map((name) => oneOf(name, ACTIVITIES, "--activity"))
-      .join(",");
-  if (options.activity !== undefined) throw usage("Give --waiting or --activity, not both.");
-  return "needs_you" satisfies Session["activity"];
-};
+/** The activities between commas, as the API reads them. */
+const activities = (text: string, label: string): string =>
+  text
+    .split(",")
+    .map((name) => oneOf(name, ACTIVITIES, label))
+    .join(",");
 
 const STOP_WORDS: Readonly<Record<string, string>> = {
   user_deactivated: "the person who started it was deactivated",
@@ -89,10 +82,9 @@ const shown = (session: Session): string =>
     ["prompt", session.initial_prompt],
   ]);
 
-const list = command({
+const list = endpoint("GET /v1/projects/:pid/sessions", {
   name: "sessions list",
   about: "List sessions, newest first",
-  inProject: true,
   options: {
     search: {
       value: "WORDS",
@@ -101,59 +93,40 @@ const list = command({
     activity: {
       value: "ACTIVITIES",
       about: `Only those with one of these, between commas: ${ACTIVITIES.join(", ")}`,
+      reads: activities,
     },
-    waiting: { about: "Only those that need you: the same as --activity needs_you" },
-    archived: { about: "Only archived ones" },
-    parent: { value: "SESSION", about: "Only those that the agent of this session started" },
-    ...pageOptions,
+    waiting: {
+      about: "Only those that need you: the same as --activity needs_you",
+      sets: "activity",
+      to: "needs_you",
+    },
+    archived: { about: "Only archived ones", to: "true" },
+    parent: {
+      value: "SESSION",
+      about: "Only those that the agent of this session started",
+      sets: "parent_session_id",
+    },
   },
-  run: async ({ options, api, project, note }) => {
-    const activity = activities(options);
-    const answered = await api().call("GET /v1/projects/:pid/sessions", {
-      params: { pid: await project() },
-      query: {
-        ...page(options),
-        ...(options.search !== undefined && { search: options.search }),
-        ...(activity !== undefined && { activity }),
-        ...(options.archived && { archived: "true" as const }),
-        ...(options.parent !== undefined && { parent_session_id: sessionId(options.parent) }),
-      },
-    });
-    const rows = answered.value.sessions.map((session) => [
-      session.id,
-      stateWord(session),
-      session.waits_for === null ? "-" : WAITS[session.waits_for.kind],
-      savedWord(session),
-      time(session.created_at),
+  rows: "sessions",
+  columns: ({ options: { search } }) => ({
+    SESSION: "id",
+    STATE: stateWord,
+    "WAITS FOR": ({ waits_for: waits }) => waits && WAITS[waits.kind],
+    SAVED: savedWord,
+    CREATED: "created_at",
+    "STARTED BY": (session) =>
       session.trigger_slug ?? (session.parent_session_id === null ? "a person" : "an agent"),
-      session.name ?? session.initial_prompt ?? "",
-      ...(options.search === undefined ? [] : [session.found?.text ?? ""]),
-    ]);
-    const found = options.search === undefined ? [] : ["FOUND"];
-    return pageOutcome(
-      answered,
-      table(
-        ["SESSION", "STATE", "WAITS FOR", "SAVED", "CREATED", "STARTED BY", "NAME", ...found],
-        rows,
-        "No sessions.",
-      ),
-      note,
-    );
-  },
+    NAME: (session) => session.name ?? session.initial_prompt ?? "",
+    ...(search !== undefined && { FOUND: ({ found }) => found?.text ?? "" }),
+  }),
+  none: "No sessions.",
 });
 
-const show = command({
+const show = endpoint("GET /v1/projects/:pid/sessions/:sid", {
   name: "sessions show",
   about: "Show a session. In a sandbox, SESSION defaults to its own session",
   takes: ["[SESSION]"],
-  inProject: true,
-  run: async ({ given, environment, api, project }) => {
-    const sid = namedSession(given.SESSION, environment);
-    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid", {
-      params: { pid: await project(), sid },
-    });
-    return { json: text, text: shown(value) };
-  },
+  shows: shown,
 });
 
 const create = command({
@@ -243,57 +216,42 @@ const create = command({
   },
 });
 
-const archive = command({
+const archive = endpoint("PATCH /v1/projects/:pid/sessions/:sid", {
   name: "sessions archive",
   about: "Put a session away. Its next turn brings it back",
   takes: ["SESSION"],
-  inProject: true,
-  options: { undo: { about: "Bring it back" } },
+  options: { undo: { about: "Bring it back", sets: "archived", to: false } },
+  always: { archived: true },
   notes:
     "`sessions list --archived` has archived sessions. One that works or waits for a person is not put away.",
-  run: async ({ given, options, api, project }) => {
-    const { value, text } = await api().call("PATCH /v1/projects/:pid/sessions/:sid", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
-      payload: { archived: !options.undo },
-    });
-    const words = value.archived ? "archived" : `not archived: ${stateWord(value)}`;
-    return { json: text, text: `${value.id} ${options.undo ? "is not archived" : words}` };
+  shows: (session, { options: { undo } }) => {
+    if (undo) return `${session.id} is not archived`;
+    return `${session.id} ${session.archived ? "archived" : `not archived: ${stateWord(session)}`}`;
   },
 });
 
-const restart = command({
+const restart = endpoint("POST /v1/projects/:pid/sessions/:sid/restart", {
   name: "sessions restart",
   about: "Start a session that is asleep or failed again, on its branch and with its saved work",
   takes: ["SESSION"],
-  inProject: true,
   options: { "no-restore": NO_RESTORE },
-  run: async ({ given, options, note, api, project }) => {
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/restart", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
-      payload: { restore_saved: !options["no-restore"] },
-    });
-    for (const { message } of value.warnings) note(message);
-    if (value.saved !== null && !options["no-restore"])
-      note(`Once it runs, \`platform sessions show ${value.id}\` says what came back.`);
-    return { json: text, text: state(value) };
+  always: { restore_saved: true },
+  shows: (session, { options, note }) => {
+    for (const { message } of session.warnings) note(message);
+    if (session.saved !== null && !options["no-restore"])
+      note(`Once it runs, \`platform sessions show ${session.id}\` says what came back.`);
+    return state(session);
   },
 });
 
-const remove = command({
+const remove = endpoint("DELETE /v1/projects/:pid/sessions/:sid", {
   name: "sessions delete",
   about: "Stop a session and delete its conversation, its log and its saved work; its branch stays",
   asks: "Delete the session with its conversation, its log and its saved work?",
   takes: ["SESSION"],
-  inProject: true,
   notes:
     "The conversation, the log and the saved work cannot be restored. What the agent pushed stays on the branch; change requests, and the tokens and cost of the project stay.",
-  run: async ({ given, api, project }) => {
-    const sid = sessionId(given.SESSION);
-    const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid", {
-      params: { pid: await project(), sid },
-    });
-    return { json: text, text: `${sid} deleted` };
-  },
+  done: "deleted",
 });
 
 interface LogLine {
@@ -333,25 +291,24 @@ const logs = command({
 
 const HIGHEST_PORT = 65_535;
 
-const open = command({
+const port = (text: string, label: string): number => {
+  const number = count(text, label);
+  if (number > HIGHEST_PORT) throw usage(`${label} must be at most ${HIGHEST_PORT}.`);
+  return number;
+};
+
+const open = endpoint("POST /v1/projects/:pid/sessions/:sid/preview", {
   name: "sessions open",
   about: "Create a browser link to a port in a session's sandbox",
   takes: ["[SESSION]"],
-  inProject: true,
-  options: { port: { value: "PORT", about: "The port that the program in the sandbox listens on" } },
+  options: {
+    port: { value: "PORT", about: "The port that the program in the sandbox listens on", reads: port },
+  },
   notes:
     "The link works once and expires after five minutes. In a sandbox, SESSION defaults to its own session.",
-  run: async ({ given, options, environment, note, api, project }) => {
-    if (options.port === undefined) throw usage("--port is missing.");
-    const port = count(options.port, "--port");
-    if (port > HIGHEST_PORT) throw usage(`--port must be at most ${HIGHEST_PORT}.`);
-    const sid = namedSession(given.SESSION, environment);
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions/:sid/preview", {
-      params: { pid: await project(), sid },
-      payload: { port },
-    });
-    note(`The link works once, until ${timeOrDash(value.expires_at)}.`);
-    return { json: text, text: visible(value.url) };
+  shows: ({ url, expires_at: until }, { note }) => {
+    note(`The link works once, until ${timeOrDash(until)}.`);
+    return visible(url);
   },
 });
 

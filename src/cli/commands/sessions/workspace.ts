@@ -1,8 +1,10 @@
 /** `platform sessions diff` and `platform sessions files`: what the agent has changed, and the files of its workspace. */
 import type { Answer } from "../../contract.ts";
+import { recordTable } from "../../columns.ts";
 import { command } from "../../command.ts";
+import { endpoint } from "../../endpoint.ts";
 import { Failure, usage } from "../../failure.ts";
-import { table, visible, visibleLines } from "../../terminal.ts";
+import { visibleLines } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 
 type Files = Answer<"GET /v1/projects/:pid/sessions/:sid/workspace/files">;
@@ -64,34 +66,20 @@ const diff = command({
 
 const shown = (found: Files): string => {
   if (found.kind === "file") return visibleLines(found.text ?? "").replace(/\n$/, "");
-  const rows = found.entries.map(({ name, kind, size }) => [
-    kind,
-    size === null ? "-" : String(size),
-    visible(name),
-  ]);
-  return table(["KIND", "BYTES", "NAME"], rows, "The directory is empty.");
+  return recordTable({ KIND: "kind", BYTES: "size", NAME: "name" }, found.entries, "The directory is empty.");
 };
 
-const files = command({
+const files = endpoint("GET /v1/projects/:pid/sessions/:sid/workspace/files", {
   name: "sessions files",
   about: "List a directory of a running session's workspace, or print a file",
   takes: ["SESSION", "[PATH]"],
-  inProject: true,
   notes:
     "PATH is relative to the workspace. A file or a pipe gets a file's text byte for byte, at most 1 MiB of it.",
-  run: async ({ given, note, api, project }) => {
-    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/workspace/files", {
-      params: { pid: await project(), sid: sessionId(given.SESSION) },
-      query: given.PATH === undefined ? {} : { path: given.PATH },
-    });
-    if (value.kind === "file" && value.text === null) note("The file is not text.");
-    if (value.truncated)
-      note(value.kind === "file" ? "Only the first 1 MiB is shown." : "Only 2,000 entries are listed.");
-    return {
-      json: text,
-      text: shown(value),
-      ...(value.kind === "file" && { raw: value.text ?? "" }),
-    };
+  shows: (found, { note }) => {
+    if (found.kind === "file" && found.text === null) note("The file is not text.");
+    if (found.truncated)
+      note(found.kind === "file" ? "Only the first 1 MiB is shown." : "Only 2,000 entries are listed.");
+    return { text: shown(found), ...(found.kind === "file" && { raw: found.text ?? "" }) };
   },
 });
 
