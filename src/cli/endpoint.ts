@@ -29,9 +29,9 @@ type Part<R extends Route, Name extends string> =
   Request<R> extends { readonly [K in Name]?: infer Value } ? Value : never;
 type Some<Union> = Union extends object ? Partial<Union> : never;
 
-type ListName<Value> = {
-  [K in keyof Value]-?: Value[K] extends readonly object[] ? K & string : never;
-}[keyof Value];
+type ListName<Value> = Value extends object
+  ? { [K in keyof Value]-?: Value[K] extends readonly object[] ? K & string : never }[keyof Value]
+  : never;
 
 /** A table of the records in a field of the answer, with pages if the API has them. */
 type Listed<Value, Called> = {

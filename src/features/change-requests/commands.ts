@@ -1,11 +1,13 @@
 /** `platform cr`: proposes, shows and merges work. */
 import type { Answer } from "../../cli/contract.ts";
+import { type Columns, recordTable } from "../../cli/columns.ts";
 import { command } from "../../cli/command.ts";
+import { endpoint } from "../../cli/endpoint.ts";
 import { usage } from "../../cli/failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, count, oneOf, sessionId } from "../../cli/words.ts";
-import { page, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { quantity } from "../../domain/counted.ts";
+import { page, pageNote, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
+import { counted } from "../../domain/counted.ts";
 
 type ChangeRequest = Answer<"POST /v1/projects/:pid/change-requests">;
 type Remark = Answer<"POST /v1/projects/:pid/change-requests/:number/remarks">;
@@ -122,35 +124,28 @@ const head = (
   return { session_id: sessionId(named) };
 };
 
-const create = command({
+const create = endpoint("POST /v1/projects/:pid/change-requests", {
   name: "cr create",
   about: "Open a change request for a session's branch, or for another one",
-  inProject: true,
   options: {
     title: { value: "TEXT", about: "Summary of the change, in one line" },
     description: { value: "TEXT", about: "More details for the reviewer" },
-    "description-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
-    session: { value: "SESSION", about: "The session whose branch to merge (PLATFORM_SESSION_ID)" },
-    head: { value: "BRANCH", about: "A branch that does not belong to a session" },
+    "description-file": {
+      value: "FILE",
+      about: "Read it from a file (- for standard input)",
+      sets: "description",
+      from: "file",
+    },
+    session: {
+      value: "SESSION",
+      about: "The session whose branch to merge (PLATFORM_SESSION_ID)",
+      sets: null,
+    },
+    head: { value: "BRANCH", about: "A branch that does not belong to a session", sets: null },
   },
   notes: "Push your commits first: `git push origin HEAD`.",
-  run: async ({ options, environment, input, api, project }) => {
-    const { title, description, "description-file": file } = options;
-    if (title === undefined) throw usage("--title is missing.");
-    if (description !== undefined && file !== undefined)
-      throw usage("Give --description or --description-file, not both.");
-    const told = file === undefined ? description : await input.file(file, "--description-file");
-    const payload = {
-      ...head(options, environment),
-      title,
-      ...(told !== undefined && { description: told }),
-    };
-    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests", {
-      params: { pid: await project() },
-      payload,
-    });
-    return { json: text, text: summary(value) };
-  },
+  sends: ({ options, environment }) => ({ payload: head(options, environment) }),
+  shows: summary,
 });
 
 const list = command({
@@ -177,59 +172,41 @@ const list = command({
           params: { pid: await project() },
           query,
         });
-    const rows = answered.value.change_requests.map((request) => [
-      ...(options.all ? [request.project_id] : []),
-      String(request.number),
-      request.status,
-      request.head_ref,
-      timeOrDash(request.merged_at ?? request.updated_at),
-      request.review_asked?.by.name ?? "-",
-      request.title,
-    ]);
-    const columns = ["NUMBER", "STATUS", "BRANCH", "CHANGED", "ASKED BY", "TITLE"];
-    return pageOutcome(
-      answered,
-      table(options.all ? ["PROJECT", ...columns] : columns, rows, "No change requests."),
-      note,
-    );
+    const columns: Columns<Answer<"GET /v1/change-requests">["change_requests"][number]> = {
+      ...(options.all && { PROJECT: "project_id" }),
+      NUMBER: "number",
+      STATUS: "status",
+      BRANCH: "head_ref",
+      CHANGED: (request) => timeOrDash(request.merged_at ?? request.updated_at),
+      "ASKED BY": ({ review_asked: asked }) => asked?.by.name ?? null,
+      TITLE: "title",
+    };
+    const shownRows = recordTable(columns, answered.value.change_requests, "No change requests.");
+    return pageOutcome(answered, shownRows, note);
   },
 });
 
-const show = command({
+const show = endpoint("GET /v1/projects/:pid/change-requests/:number", {
   name: "cr show",
   about: "Show a change request: its commits, its files, and whether it can be merged",
   takes: [NUMBER],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const number = count(given.NUMBER, NUMBER);
-    const { value, text } = await api().call("GET /v1/projects/:pid/change-requests/:number", {
-      params: { pid: await project(), number },
-    });
-    return { json: text, text: shown(value) };
-  },
+  shows: shown,
 });
 
-const diff = command({
+const diff = endpoint("GET /v1/projects/:pid/change-requests/:number/diff", {
   name: "cr diff",
   about: "Print the diff of a change request",
   takes: [NUMBER],
-  inProject: true,
   notes:
     'With --json, the output is {"diff": TEXT}. A file or a pipe gets the diff byte for byte. A terminal gets control characters as visible text.',
-  run: async ({ given, api, project }) => {
-    const number = count(given.NUMBER, NUMBER);
-    const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number/diff", {
-      params: { pid: await project(), number },
-    });
-    return {
-      json: JSON.stringify({ diff: value }),
-      text: visibleLines(value).replace(/\n$/, ""),
-      raw: value,
-    };
-  },
+  shows: (text) => ({
+    json: JSON.stringify({ diff: text }),
+    text: visibleLines(text).replace(/\n$/, ""),
+    raw: text,
+  }),
 });
 
-const merge = command({
+const merge = endpoint("POST /v1/projects/:pid/change-requests/:number/merge", {
   name: "cr merge",
   about: "Merge a change request into its base branch",
   example: "cr merge 12 --squash",
@@ -239,58 +216,38 @@ const merge = command({
     return [...warned(value), `Merge #${params.number} into ${value.base_ref}?`].join("\n");
   },
   takes: [NUMBER],
-  inProject: true,
   options: {
     message: { value: "TEXT", about: "Message of the merge commit, if one is needed, or of the squash" },
     squash: { about: "As one commit with all changes" },
   },
   notes:
     "Only a user's token can merge. The token of a session or a trigger ends with exit code 3. A conflict ends with exit code 5 and lists the paths.",
-  run: async ({ given, options: { message, squash }, api, project, note }) => {
+  sends: async ({ given, api, project, note }) => {
     const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
-    const before = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
-    for (const line of warned(before.value)) note(line);
-    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/merge", {
-      params,
-      payload: { ...(message !== undefined && { message }), ...(squash && { squash }) },
-    });
-    return { json: text, text: summary(value) };
+    const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
+    for (const line of warned(value)) note(line);
+    return {};
   },
+  shows: summary,
 });
 
-const close = command({
+const close = endpoint("POST /v1/projects/:pid/change-requests/:number/close", {
   name: "cr close",
   about: "Close a change request without merging it",
   asks: ({ given }) => `Close #${given.NUMBER} without merging it?`,
   takes: [NUMBER],
-  inProject: true,
-  run: async ({ given, api, project }) => {
-    const number = count(given.NUMBER, NUMBER);
-    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/close", {
-      params: { pid: await project(), number },
-    });
-    return { json: text, text: summary(value) };
-  },
+  shows: summary,
 });
 
-const edit = command({
+const edit = endpoint("PATCH /v1/projects/:pid/change-requests/:number", {
   name: "cr edit",
   about: "Change a change request's title or description",
   takes: [NUMBER],
-  inProject: true,
   options: {
     title: { value: "TEXT", about: "Summary of the change, in one line" },
     description: { value: "TEXT", about: "More details for the reviewer" },
   },
-  run: async ({ given, options: { title, description }, api, project }) => {
-    if (title === undefined && description === undefined) throw usage("Give --title or --description.");
-    const number = count(given.NUMBER, NUMBER);
-    const { value, text } = await api().call("PATCH /v1/projects/:pid/change-requests/:number", {
-      params: { pid: await project(), number },
-      payload: { ...(title !== undefined && { title }), ...(description !== undefined && { description }) },
-    });
-    return { json: text, text: summary(value) };
-  },
+  shows: summary,
 });
 
 const VERDICTS = { comment: "says", approval: "approves", changes_requested: "asks for changes" } as const;
@@ -323,20 +280,14 @@ const remarkText = (remark: Remark): string => {
   return body === "" ? title : `${title}\n${body}`;
 };
 
-const comments = command({
+const comments = endpoint("GET /v1/projects/:pid/change-requests/:number/remarks", {
   name: "cr comments",
   about: "List what people say of a change request, the oldest first",
   takes: [NUMBER],
-  inProject: true,
   options: pageOptions,
-  run: async ({ given, options, api, project, note }) => {
-    const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
-    const answered = await api().call("GET /v1/projects/:pid/change-requests/:number/remarks", {
-      params,
-      query: page(options),
-    });
-    const texts = answered.value.remarks.map(remarkText);
-    return pageOutcome(answered, texts.join("\n") || "No comments.", note);
+  shows: (answer, { note }) => {
+    pageNote(answer, note);
+    return answer.remarks.map(remarkText).join("\n") || "No comments.";
   },
 });
 
@@ -347,58 +298,47 @@ const linesOf = (text: string): { readonly first_line: number; readonly last_lin
   return { first_line: Number(first), last_line: Number(last) };
 };
 
-const comment = command({
+const REMARK = "POST /v1/projects/:pid/change-requests/:number/remarks";
+
+const comment = endpoint(REMARK, {
   name: "cr comment",
   about: "Comment on a change request, or on lines of a file",
   takes: [NUMBER],
-  inProject: true,
   options: {
     body: { value: "TEXT", about: "The comment, as Markdown" },
-    file: { value: "PATH", about: "The file that it is about" },
-    lines: { value: "LINES", about: "Its lines, such as 12 or 12-14" },
-    side: { value: "SIDE", about: "Which version of the file: head or base (head)" },
+    file: { value: "PATH", about: "The file that it is about", sets: null },
+    lines: { value: "LINES", about: "Its lines, such as 12 or 12-14", sets: null },
+    side: { value: "SIDE", about: "Which version of the file: head or base (head)", sets: null },
     "reply-to": { value: "COMMENT", about: "The comment that it answers" },
   },
-  run: async ({ given, options, api, project }) => {
-    const { body, file, lines, "reply-to": above } = options;
+  sends: ({ options: { body, file, lines, side } }) => {
     if (body === undefined) throw usage("--body is missing.");
     if ((file === undefined) !== (lines === undefined)) throw usage("Give --file and --lines together.");
-    const side = oneOf(options.side, ["head", "base"], "--side") ?? "head";
-    const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/remarks", {
-      params: { pid: await project(), number: count(given.NUMBER, NUMBER) },
-      payload: {
-        body,
-        ...(file !== undefined && lines !== undefined && { place: { file, side, ...linesOf(lines) } }),
-        ...(above !== undefined && { reply_to: anyId(above, "--reply-to") }),
-      },
-    });
-    return { json: text, text: remarkText(value) };
+    const version = oneOf(side, ["head", "base"], "--side") ?? "head";
+    if (file === undefined || lines === undefined) return {};
+    return { payload: { place: { file, side: version, ...linesOf(lines) } } };
   },
+  shows: remarkText,
 });
 
 /** A command that says a person's verdict. */
 const verdict = (
-  { name, about, notes }: { readonly name: string; readonly about: string; readonly notes: string },
+  words: { readonly name: string; readonly about: string; readonly notes: string },
   kind: Exclude<keyof typeof VERDICTS, "comment">,
 ) =>
-  command({
-    name,
-    about,
+  endpoint(REMARK, {
+    ...words,
     takes: [NUMBER],
-    inProject: true,
     options: {
       body: { value: "TEXT", about: "What you say to it, as Markdown" },
       commit: { value: "COMMIT", about: "Only if this is still the newest commit of the branch" },
     },
-    notes,
-    run: async ({ given, options: { body, commit }, api, project }) => {
+    always: { kind },
+    sends: ({ options: { body } }) => {
       if (body === undefined && kind === "changes_requested") throw usage("--body is missing.");
-      const { value, text } = await api().call("POST /v1/projects/:pid/change-requests/:number/remarks", {
-        params: { pid: await project(), number: count(given.NUMBER, NUMBER) },
-        payload: { kind, ...(body !== undefined && { body }), ...(commit !== undefined && { commit }) },
-      });
-      return { json: text, text: remarkText(value) };
+      return {};
     },
+    shows: remarkText,
   });
 
 const approve = verdict(
@@ -442,23 +382,13 @@ const ask = command({
   },
 });
 
-const resolve = command({
+const resolve = endpoint("PATCH /v1/projects/:pid/change-requests/:number/remarks/:id", {
   name: "cr resolve",
   about: "Mark a comment as resolved",
   takes: [NUMBER, "COMMENT"],
-  inProject: true,
-  options: { reopen: { about: "Mark it as not resolved" } },
-  run: async ({ given, options: { reopen }, api, project }) => {
-    const { value, text } = await api().call("PATCH /v1/projects/:pid/change-requests/:number/remarks/:id", {
-      params: {
-        pid: await project(),
-        number: count(given.NUMBER, NUMBER),
-        id: anyId(given.COMMENT, "COMMENT"),
-      },
-      payload: { resolved: !reopen },
-    });
-    return { json: text, text: remarkText(value) };
-  },
+  options: { reopen: { about: "Mark it as not resolved", sets: "resolved", to: false } },
+  always: { resolved: true },
+  shows: remarkText,
 });
 
 export const changeRequestCommands = [
