@@ -173,11 +173,11 @@ export const endpoint = <
       const path = filled.path(call);
       const fields = await filled.fields(call);
       const more = await row.sends?.(typed);
-      const payload = { ...row.always, ...fields.payload, ...more?.payload };
+      const payload = { ...row.always, ...more?.payload, ...fields.payload };
       checkBody(filled.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
       const request = {
         params: { ...(await filled.project(call)), ...path },
-        query: { ...fields.query, ...more?.query },
+        query: { ...more?.query, ...fields.query },
         ...(definition.body !== undefined && { payload }),
       };
       const { value, text } = await call.api().call(route, request as unknown as Request<R>);

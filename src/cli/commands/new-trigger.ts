@@ -1,8 +1,10 @@
 /** `platform triggers new` and `platform triggers templates`: triggers that do not exist yet. Each becomes a change request. */
 import { webhookSecretName, triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
 import { command } from "../command.ts";
+import { endpoint } from "../endpoint.ts";
 import { usage } from "../failure.ts";
 import { table, visible } from "../terminal.ts";
+import { proposed } from "./triggers.ts";
 
 const ID = "ID";
 
@@ -33,76 +35,67 @@ const templateFor = (id: string, defaultBranch: string): TriggerTemplate => {
   return found;
 };
 
-const create = command({
+const create = endpoint("POST /v1/projects/:pid/triggers/proposals", {
   name: "triggers new",
   about: "Add a trigger to platform.toml, by a change request",
   example:
     'triggers new --slug nightly --cron "0 30 2 * * *" --timezone Europe/Berlin --prompt "Update the dependencies."',
-  inProject: true,
   options: {
-    template: { value: ID, about: "Begin with a template; see `platform triggers templates`" },
+    template: {
+      value: ID,
+      about: "Begin with a template; see `platform triggers templates`",
+      sets: null,
+    },
     slug: { value: "SLUG", about: "The trigger's name in addresses" },
     name: { value: "TEXT", about: "Its name for people" },
     title: { value: "TEXT", about: "The title of its sessions, with variables as in the prompt" },
     prompt: { value: "TEXT", about: "The prompt of its sessions" },
-    "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
+    "prompt-file": {
+      value: "FILE",
+      about: "Read it from a file (- for standard input)",
+      sets: "prompt",
+      from: "file",
+    },
     agent: { value: "NAME", about: "One of the project's agents (default)" },
     cron: { value: "LINE", about: "A schedule: second, minute, hour, day, month, weekday" },
     timezone: { value: "ZONE", about: "The schedule's zone, such as Europe/Berlin (UTC)" },
     "secret-env": { value: "NAME", about: "A webhook: the secret with which senders sign" },
-    event: { value: "EVENT", many: true, about: "A webhook: only these events. May be given several times" },
+    event: {
+      value: "EVENT",
+      many: true,
+      about: "A webhook: only these events. May be given several times",
+      sets: "events",
+    },
     branch: {
       value: "BRANCH",
       many: true,
       about: "A webhook: only these branches. May be given several times",
+      sets: "branches",
     },
     merge: { about: "Merge the change request now, if you may merge" },
   },
   notes:
     "With --cron the trigger is a schedule, with --secret-env a webhook. Each option replaces that field of the template.",
-  run: async ({ options, input, api, project }) => {
-    const { template, prompt, "prompt-file": file, cron, "secret-env": secret, merge } = options;
-    if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
+  sends: async ({ options, api, project }) => {
+    const { template, cron, "secret-env": secret, slug } = options;
     if (cron !== undefined && secret !== undefined) throw usage("Give --cron or --secret-env, not both.");
     if (template === undefined && cron === undefined && secret === undefined)
       throw usage("Give --cron, --secret-env or --template.");
-    const pid = await project();
+    const params = { pid: await project() };
     const known =
       template === undefined
         ? null
-        : templateFor(
-            template,
-            (await api().call("GET /v1/projects/:pid", { params: { pid } })).value.default_branch,
-          ).wish;
+        : templateFor(template, (await api().call("GET /v1/projects/:pid", { params })).value.default_branch)
+            .wish;
     const type = cron !== undefined ? "cron" : secret !== undefined ? "webhook" : (known?.type ?? "cron");
     if (known !== null && known.type !== type)
       throw usage(
         `The template ${visible(template ?? "")} is a ${known.type} trigger, so --${type === "cron" ? "cron" : "secret-env"} does not fit.`,
       );
-    const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
-    const { value, text } = await api().call("POST /v1/projects/:pid/triggers/proposals", {
-      params: { pid },
-      payload: {
-        ...known,
-        type,
-        merge,
-        ...(options.slug !== undefined && {
-          slug: options.slug,
-          ...(known?.secret_env !== undefined && { secret_env: webhookSecretName(options.slug) }),
-        }),
-        ...(options.name !== undefined && { name: options.name }),
-        ...(options.title !== undefined && { title: options.title }),
-        ...(told !== undefined && { prompt: told }),
-        ...(options.agent !== undefined && { agent: options.agent }),
-        ...(cron !== undefined && { cron }),
-        ...(options.timezone !== undefined && { timezone: options.timezone }),
-        ...(secret !== undefined && { secret_env: secret }),
-        ...(options.event.length > 0 && { events: options.event }),
-        ...(options.branch.length > 0 && { branches: options.branch }),
-      },
-    });
-    return { json: text, text: visible(`#${value.number} ${value.status}: ${value.title}`) };
+    const named = slug !== undefined && known?.secret_env !== undefined;
+    return { payload: { ...known, type, ...(named && { secret_env: webhookSecretName(slug) }) } };
   },
+  shows: proposed,
 });
 
 export const newTriggerCommands = [templates, create];

@@ -108,6 +108,13 @@ const CHANGES = {
   delete: "Delete a trigger from platform.toml, by a change request",
 } as const;
 
+/** A trigger's change, or a new one: what became of its change request. */
+export const proposed = ({
+  number,
+  status,
+  title,
+}: Answer<"POST /v1/projects/:pid/triggers/proposals">): string => visible(`#${number} ${status}: ${title}`);
+
 const changing = (action: keyof typeof CHANGES) =>
   endpoint("POST /v1/projects/:pid/triggers/:slug/proposals", {
     name: `triggers ${action}`,
@@ -115,7 +122,7 @@ const changing = (action: keyof typeof CHANGES) =>
     takes: ["SLUG"],
     options: { merge: { about: "Merge the change request now, if you may merge" } },
     always: { action },
-    shows: ({ number, status, title }) => visible(`#${number} ${status}: ${title}`),
+    shows: proposed,
   });
 
 export const triggerCommands = [

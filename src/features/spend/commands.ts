@@ -1,7 +1,9 @@
 /** `platform limits`: limits of what models may cost or use, one command for each kind of subject. */
 import type { Answer, Request } from "../../cli/contract.ts";
 import type { Client } from "../../cli/client.ts";
+import { type Columns, recordTable } from "../../cli/columns.ts";
 import { command } from "../../cli/command.ts";
+import { endpoint } from "../../cli/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { fields, table, visible } from "../../cli/terminal.ts";
 import { anyId, projectId, segment, sessionId } from "../../cli/words.ts";
@@ -51,23 +53,18 @@ const PERIODS = {
   session: "session",
 } as const satisfies Readonly<Record<Limit["scope"], string>>;
 
-const list = command({
+const list = endpoint("GET /v1/spend", {
   name: "limits list",
   about: "List the account's limits of spend, and what is spent of each",
-  run: async ({ api }) => {
-    const { value, text } = await api().call("GET /v1/spend", {});
-    const rows = value.limits.map((limit) => [
-      limit.scope.replace("_", "-"),
-      limit.name === "" ? limit.subject : limit.name,
-      amountOf(limit),
-      PERIODS[limit.scope],
-      limit.spent === null ? "-" : spentWords(limit.spent),
-    ]);
-    const head = `${value.month}: ${spentWords(value.spent)}\n`;
-    return {
-      json: text,
-      text: `${head}${table(["LIMIT", "OF", "AMOUNT", "EACH", "SPENT"], rows, "No limits.")}`,
+  shows: ({ month, spent, limits }) => {
+    const columns: Columns<Limit> = {
+      LIMIT: ({ scope }) => scope.replace("_", "-"),
+      OF: ({ name, subject }) => (name === "" ? subject : name),
+      AMOUNT: amountOf,
+      EACH: ({ scope }) => PERIODS[scope],
+      SPENT: (limit) => limit.spent && spentWords(limit.spent),
     };
+    return `${month}: ${spentWords(spent)}\n${recordTable(columns, limits, "No limits.")}`;
   },
 });
 

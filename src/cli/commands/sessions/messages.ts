@@ -1,17 +1,12 @@
 /** `platform sessions send`, `interrupt`, `give-credentials`, `answer` and `approve-plan`. */
 import { randomUUID } from "node:crypto";
-import type { Answer } from "../../contract.ts";
 import { choices, endpoint } from "../../endpoint.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";
-import { anyId, sessionId } from "../../words.ts";
+import { sessionId } from "../../words.ts";
 import { attached } from "./attached.ts";
 import { parseJson } from "../../../ground/record.ts";
-
-type Message = Answer<"POST /v1/projects/:pid/sessions/:sid/messages">["message"];
-
-const state = ({ id, status }: Pick<Message, "id" | "status">): string => visible(`${id} ${status}`);
 
 /** An option of commands that restart a session. */
 export const NO_RESTORE = {
@@ -20,15 +15,23 @@ export const NO_RESTORE = {
   to: false,
 } as const;
 
-export const send = command({
+export const send = endpoint("POST /v1/projects/:pid/sessions/:sid/messages", {
   name: "sessions send",
   about: "Send a message to the agent of a session",
   takes: ["SESSION", "[TEXT]"],
-  inProject: true,
   options: {
-    file: { value: "FILE", about: "Read the message from a file (- for standard input)" },
-    attach: { value: "FILE", many: true, about: "Attach a file. May be given up to 10 times" },
-    now: { about: "End the agent's turn, and send the message before those that wait" },
+    file: {
+      value: "FILE",
+      about: "Read the message from a file (- for standard input)",
+      sets: "text",
+      from: "file",
+    },
+    attach: { value: "FILE", many: true, about: "Attach a file. May be given up to 10 times", sets: null },
+    now: {
+      about: "End the agent's turn, and send the message before those that wait",
+      sets: "delivery",
+      to: "interrupt",
+    },
     model: { value: "PROVIDER/MODEL", about: "From this message on, use this model" },
     agent: { value: "NAME", about: "From this message on, use this agent" },
     effort: {
@@ -38,33 +41,19 @@ export const send = command({
     "no-restore": NO_RESTORE,
     id: { value: "UUID", about: "The message's id. A repeated call with the same id sends it once" },
   },
+  always: { restore_saved: true, delivery: "queue" },
   notes:
     "The message waits until the agent has ended its turn. A session that has ended is restarted, with its saved work. If 20 messages wait, or the account has no free session, the exit code is 6.",
-  run: async ({ given, options, input, api, project }) => {
-    const { file, attach, now, model, agent, effort, id } = options;
-    if (given.TEXT !== undefined && file !== undefined) throw usage("Give TEXT or --file, not both.");
-    const words = file === undefined ? given.TEXT : await input.file(file, "--file");
-    if (words === undefined && attach.length === 0) throw usage("Give TEXT, --file or --attach.");
+  sends: async ({ given: { SESSION, TEXT }, options: { file, attach, id }, input, api, project }) => {
+    if (TEXT === undefined && file === undefined && attach.length === 0)
+      throw usage("Give TEXT, --file or --attach.");
     if (id !== undefined && attach.length > 0)
       throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
-    const params = { pid: await project(), sid: sessionId(given.SESSION) };
-    const client = api();
-    const attachments = await attached({ client, input, option: "--attach" }, params, attach);
-    const { value, text } = await client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
-      params,
-      payload: {
-        id: id === undefined ? randomUUID() : anyId(id, "--id"),
-        ...(words !== undefined && { text: words }),
-        ...(attachments.length > 0 && { attachments }),
-        restore_saved: !options["no-restore"],
-        delivery: now ? "interrupt" : "queue",
-        ...(model !== undefined && { model }),
-        ...(agent !== undefined && { agent }),
-        ...(effort !== undefined && { effort }),
-      },
-    });
-    return { json: text, text: state(value.message) };
+    const params = { pid: await project(), sid: sessionId(SESSION) };
+    const attachments = await attached({ client: api(), input, option: "--attach" }, params, attach);
+    return { payload: { id: randomUUID(), ...(attachments.length > 0 && { attachments }) } };
   },
+  shows: ({ message: { id, status } }) => visible(`${id} ${status}`),
 });
 
 export const interrupt = endpoint("POST /v1/projects/:pid/sessions/:sid/interrupt", {
