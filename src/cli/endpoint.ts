@@ -61,7 +61,7 @@ type Row<R extends Route, Names extends readonly string[], O extends Options, Ca
   Shown<Answer<R>, Called> & {
     /** Fields of the body that are the same in each call. */
     readonly always?: Some<Part<R, "payload">>;
-    /** What words and options do not say by themselves. */
+    /** Further parts of the request, for which words and options are not enough. */
     readonly sends?: (call: Called) => MaybePromise<{
       readonly query?: Some<Part<R, "query">>;
       readonly payload?: Some<Part<R, "payload">>;
@@ -88,7 +88,7 @@ const pathWord = (word: string, { given, environment }: AnyCall): string | numbe
   return word === "NUMBER" ? count(text, word) : segment(text, word);
 };
 
-/** Nothing, if the option sets no field. @throws Error if the route has no such field: a mistake in a row ends every start */
+/** Nothing, if the option sets no field. @throws Error if the route has no such field: a mistake in the row */
 const sourceFor = (route: Route, label: string, setting: Setting & { readonly name: string }): Source[] => {
   const { name, sets: field = name.replaceAll("-", "_") } = setting;
   if (field === null) return [];
@@ -100,9 +100,8 @@ const sourceFor = (route: Route, label: string, setting: Setting & { readonly na
 
 /** What fills a route: its path takes the first words, its fields the further ones and the options. */
 const filledBy = (route: Route, takes: readonly string[], options: Settings) => {
-  const variables = [...route.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
-  const hasProject = variables.includes("pid");
-  const inPath = variables.filter((name) => name !== "pid");
+  const hasProject = route.includes(":pid");
+  const inPath = (route.match(/:\w+/g) ?? []).map((name) => name.slice(1)).filter((name) => name !== "pid");
   const words = takes.map(bare).filter((word) => !hasProject || word !== "PROJECT");
   const sources = [
     ...words.slice(inPath.length).flatMap((word) => sourceFor(route, word, { name: word.toLowerCase() })),
@@ -111,7 +110,6 @@ const filledBy = (route: Route, takes: readonly string[], options: Settings) => 
     ),
   ];
   return {
-    hasProject,
     sources,
     path: (call: AnyCall) =>
       Object.fromEntries(inPath.map((name, at) => [name, pathWord(words[at] ?? "", call)])),
@@ -162,13 +160,13 @@ export const endpoint = <
   const definition = DEFINITIONS[route] ?? {};
   const hasPages = "rows" in row && definition.query?.["cursor"] !== undefined;
   const options = { ...row.options, ...(hasPages && pageOptions) };
-  const filled = filledBy(route, row.takes ?? [], options);
   return command<Names, O>({
     ...row,
     options: options as O,
-    ...(filled.hasProject && row.takes?.[0] !== "PROJECT" && { inProject: true }),
+    ...(route.includes(":pid") && row.takes?.[0] !== "PROJECT" && { inProject: true }),
     run: async (typed) => {
       const call = typed as unknown as AnyCall;
+      const filled = filledBy(route, row.takes ?? [], options);
       // The command line is checked before anything is sent.
       const path = filled.path(call);
       const fields = await filled.fields(call);

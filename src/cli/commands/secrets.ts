@@ -40,7 +40,7 @@ export const secretCommands = [
     notes:
       "One line end at the end of the file or of standard input is removed. At a terminal, the command asks for the value.",
     sends: async ({ given: { NAME }, options: { file, exact }, input, project }) => {
-      // A person is told of a wrong project before she types.
+      // A wrong project is an error before a person types.
       await project();
       const content = await input.secret(`Value of ${visible(NAME)} (not shown): `, file, "--file");
       const value = exact ? content : content.replace(/\r?\n$/, "");

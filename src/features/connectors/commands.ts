@@ -86,7 +86,7 @@ export const connectorCommands = [
     notes:
       "One line break at the end is removed. At a terminal, the command asks for the value. If the tools cannot be fetched with the credential, the exit code is 1; the credential stays stored.",
     sends: async ({ given: { SLUG }, options: { file }, input, project }) => {
-      // A person is told of a wrong project before she types.
+      // A wrong project is an error before a person types.
       await project();
       const question = `Credential of ${visible(SLUG)} (not shown): `;
       const value = (await input.secret(question, file, "--file")).replace(/\r?\n$/, "");

@@ -1,5 +1,4 @@
 /** `platform sessions chat`: follows a conversation and sends what a person types. */
-import { randomUUID } from "node:crypto";
 import type { Client } from "../../client.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure } from "../../failure.ts";
@@ -212,7 +211,7 @@ export class Chat {
 
   async #send(text: string): Promise<void> {
     const files = this.#files;
-    const id = randomUUID();
+    const id = crypto.randomUUID();
     this.#shown.typed(id);
     const { value } = await this.#client.call("POST /v1/projects/:pid/sessions/:sid/messages", {
       params: this.#params,

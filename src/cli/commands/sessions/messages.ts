@@ -1,5 +1,4 @@
 /** `platform sessions send`, `interrupt`, `give-credentials`, `answer` and `approve-plan`. */
-import { randomUUID } from "node:crypto";
 import { choices, endpoint } from "../../endpoint.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
@@ -51,7 +50,7 @@ export const send = endpoint("POST /v1/projects/:pid/sessions/:sid/messages", {
       throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
     const params = { pid: await project(), sid: sessionId(SESSION) };
     const attachments = await attached({ client: api(), input, option: "--attach" }, params, attach);
-    return { payload: { id: randomUUID(), ...(attachments.length > 0 && { attachments }) } };
+    return { payload: { id: crypto.randomUUID(), ...(attachments.length > 0 && { attachments }) } };
   },
   shows: ({ message: { id, status } }) => visible(`${id} ${status}`),
 });

@@ -6,7 +6,6 @@
  *  H3 If the connection is lost, the terminal in the sandbox waits. The program comes back to it with the number of bytes that
  *     it has, and prints the rest. A command with pipes ends instead.
  */
-import { randomUUID } from "node:crypto";
 import { constants } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReadStream } from "node:tty";
@@ -83,7 +82,7 @@ interface Wish {
 
 class Shell {
   readonly #wish: Wish;
-  readonly #id = randomUUID();
+  readonly #id = crypto.randomUUID();
   #socket: WebSocket | null = null;
   /** The number of the output's byte that comes next (H3). The service says it first, and each byte adds one. */
   #received = 0;
