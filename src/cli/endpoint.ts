@@ -52,10 +52,10 @@ type Shown<Value, Called> =
   | Listed<Value, Called>
   /** What became of the thing that the last word names, such as `deleted`. */
   | { readonly done: string }
-  /** The text, perhaps with other output for programs. */
-  | {
-      readonly shows: (value: Value, call: Called) => string | (Partial<Outcome> & { readonly text: string });
-    };
+  | { readonly shows: (value: Value, call: Called) => MaybePromise<Text> };
+
+/** The text, perhaps with other output for programs. */
+type Text = string | (Partial<Outcome> & { readonly text: string });
 
 type Row<R extends Route, Names extends readonly string[], O extends Options, Called> = Words<Names, O> &
   Shown<Answer<R>, Called> & {
@@ -130,22 +130,19 @@ type AnyRow = Partial<{
   readonly none: string;
   readonly below: (value: unknown) => readonly string[];
   readonly done: string;
-  readonly shows: (value: unknown, call: AnyCall) => string | (Partial<Outcome> & { readonly text: string });
+  readonly shows: (value: unknown, call: AnyCall) => MaybePromise<Text>;
 }>;
 
-const shown = async (row: AnyRow, value: unknown, call: AnyCall) => {
+const shown = async (row: AnyRow, value: unknown, call: AnyCall): Promise<Text> => {
   const { rows, columns = {}, none = "", below, done, shows } = row;
   const last = Object.values(call.given).findLast((word) => word !== undefined) ?? "";
-  if (done !== undefined) return { text: visible(`${last} ${done}`) };
-  if (rows === undefined) {
-    const result = shows?.(value, call) ?? "";
-    return typeof result === "string" ? { text: result } : result;
-  }
+  if (done !== undefined) return visible(`${last} ${done}`);
+  if (rows === undefined) return (await shows?.(value, call)) ?? "";
   const answer = value as Readonly<Record<string, readonly object[]>> & { readonly next_cursor?: string };
   const cells = typeof columns === "function" ? await columns(call, value) : columns;
   pageNote(answer, call.note);
   const lines = (below?.(value) ?? []).map(visible);
-  return { text: [recordTable(cells, answer[rows] ?? [], none), ...lines].join("\n") };
+  return [recordTable(cells, answer[rows] ?? [], none), ...lines].join("\n");
 };
 
 /** Defines a command by its row. */
@@ -179,7 +176,8 @@ export const endpoint = <
         ...(definition.body !== undefined && { payload }),
       };
       const { value, text } = await call.api().call(route, request as unknown as Request<R>);
-      const outcome = { json: text, ...(await shown(row as unknown as AnyRow, value, call)) };
+      const result = await shown(row as unknown as AnyRow, value, call);
+      const outcome = { json: text, ...(typeof result === "string" ? { text: result } : result) };
       const failure = row.fails?.(value, typed) ?? null;
       if (failure === null) return outcome;
       call.write(`${call.json ? visibleJson(outcome.json).trimEnd() : outcome.text}\n`);

@@ -245,33 +245,26 @@ const printer = (write: (text: string) => void): Printer => {
   };
 };
 
-const build = command({
+const build = endpoint("POST /v1/projects/:pid/environment/builds", {
   name: "environment build",
   about: "Build the Dockerfile of the default branch again",
   takes: [OPTIONAL_PROJECT],
-  inProject: true,
-  options: { wait: { about: "Print the log until the build is over" } },
+  options: { wait: { about: "Print the log until the build is over", sets: null } },
   notes:
     "If a build of the same Dockerfile is under way, the command shows that one. With --wait, it exits with 1 if the build fails or is\n" +
     "cancelled. With --json and --wait, it prints the build at its end, without the log.",
-  run: async ({ given, options, json, write, note, api, project }) => {
-    const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
-    const client = api();
-    const begun = await client.call("POST /v1/projects/:pid/environment/builds", { params: { pid } });
-    const { id, status } = begun.value;
-    if (!options.wait) return { json: begun.text, text: `${id} ${status}` };
+  shows: async ({ id, status, project_id: pid }, { options, json, write, note, api }) => {
+    if (!options.wait) return `${id} ${status}`;
     note(`build ${id} ${status}`);
     const log = printer(json ? () => undefined : write);
-    const ended = await follow({ client, params: { pid, bid: id }, log, note });
+    const ended = await follow({ client: api(), params: { pid, bid: id }, log, note });
     log.end();
     const { failure } = ended.value;
     if (failure !== null) {
       const { message } = failure;
       throw new Failure(EXIT.refused, "build_failed", { message, details: { build_id: id, failure } });
     }
-    if (json) return { json: ended.text, text: "" };
-    write(`${id} ready${sizeOf(ended.value)}\n`);
-    return "writes";
+    return { json: ended.text, text: `${id} ready${sizeOf(ended.value)}` };
   },
 });
 

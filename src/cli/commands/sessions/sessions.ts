@@ -129,89 +129,100 @@ const show = endpoint("GET /v1/projects/:pid/sessions/:sid", {
   shows: shown,
 });
 
-const create = command({
+const create = endpoint("POST /v1/projects/:pid/sessions", {
   name: "sessions create",
   about: "Start a session",
   example: 'sessions create --prompt "Fix the failing test" --watch',
-  inProject: true,
   options: {
-    prompt: { value: "TEXT", about: "The first message to the agent" },
-    "prompt-file": { value: "FILE", about: "Read it from a file (- for standard input)" },
-    attach: { value: "FILE", many: true, about: "Give the agent a file. May be given up to 10 times" },
-    base: { value: "REF", about: "Branch, tag or commit to start from (the default branch)" },
+    prompt: { value: "TEXT", about: "The first message to the agent", sets: "initial_prompt" },
+    "prompt-file": {
+      value: "FILE",
+      about: "Read it from a file (- for standard input)",
+      sets: "initial_prompt",
+      from: "file",
+    },
+    attach: {
+      value: "FILE",
+      many: true,
+      about: "Give the agent a file. May be given up to 10 times",
+      sets: null,
+    },
+    base: {
+      value: "REF",
+      about: "Branch, tag or commit to start from (the default branch)",
+      sets: "base_ref",
+    },
     "from-here": {
       about:
         "Start from this clone as it is, with what is not committed: it is pushed to a branch of its own",
+      sets: null,
     },
     from: {
       value: "SESSION",
       about: "Start from the saved work of another session, with what it has not pushed",
+      sets: null,
     },
     turn: {
       value: "TURN",
       about: "With --from: as it was at the end of this turn, one of `platform sessions turns`",
+      sets: null,
     },
-    agent: { value: "NAME", about: "One of the project's agents (default)" },
+    agent: { value: "NAME", about: "One of the project's agents (default)", sets: "agent_name" },
     model: {
       value: "MODEL",
       about: "provider/model, or the name that the agent's runtime has for it (the agent's own)",
+      sets: "agent_model",
     },
     effort: { value: "EFFORT", about: "How hard the model thinks, such as low or high (the agent's own)" },
-    plan: { about: "Plan first: the agent begins to work when you approve its plan. As --mode plan" },
+    plan: {
+      about: "Plan first: the agent begins to work when you approve its plan. As --mode plan",
+      sets: "mode",
+      to: "plan",
+    },
     mode: { value: "MODE", about: "How the agent begins, in the words of its runtime (the agent's own)" },
     name: { value: "TEXT", about: "Display name" },
     watch: {
       about: "Follow the conversation until interrupted, even if the session first waits for a slot",
+      sets: null,
     },
-    "no-queue": { about: "Do not wait for a free session" },
+    "no-queue": { about: "Do not wait for a free session", sets: "queue", to: "false", otherwise: "true" },
   },
   notes:
     "The command returns while the session starts. `platform sessions show` shows when it works. If the account has no free session, the session waits in the queue, and the command prints the id of its fire. With --no-queue, the exit code is then 6. A session that an agent starts never waits.",
-  run: async (call) => {
-    const { options, input, note, json, write, api, project } = call;
-    const { prompt, "prompt-file": file, attach, agent, model, effort, name } = options;
-    if (options.plan && options.mode !== undefined) throw usage("Give --plan or --mode, not both.");
-    const mode = options.plan ? "plan" : options.mode;
-    if (prompt !== undefined && file !== undefined) throw usage("Give --prompt or --prompt-file, not both.");
-    const told = file === undefined ? prompt : await input.file(file, "--prompt-file");
-    const begins = [options.base, options["from-here"] || undefined, options.from];
-    if (begins.filter((one) => one !== undefined).length > 1)
+  sends: async ({ options, input, environment, api, project }) => {
+    const { base, "from-here": fromHere, from, turn } = options;
+    if ([base, fromHere || undefined, from].filter((one) => one !== undefined).length > 1)
       throw usage("Give one of --base, --from-here and --from.");
-    if (options.turn !== undefined && options.from === undefined) throw usage("--turn needs --from.");
+    if (turn !== undefined && from === undefined) throw usage("--turn needs --from.");
     const pid = await project();
-    const base = options["from-here"]
-      ? await pushFromHere(api(), { pid, environment: call.environment })
-      : options.base;
-    const attachments = await attached({ client: api(), input, option: "--attach" }, { pid }, attach);
-    const { value, text } = await api().call("POST /v1/projects/:pid/sessions", {
-      params: { pid },
-      query: { queue: options["no-queue"] ? "false" : "true" },
+    const pushed = fromHere ? await pushFromHere(api(), { pid, environment }) : undefined;
+    const client = { client: api(), input, option: "--attach" };
+    const attachments = await attached(client, { pid }, options.attach);
+    return {
       payload: {
-        ...(told !== undefined && { initial_prompt: told }),
         ...(attachments.length > 0 && { attachments }),
-        ...(base !== undefined && { base_ref: base }),
-        ...(options.from !== undefined && {
+        ...(pushed !== undefined && { base_ref: pushed }),
+        ...(from !== undefined && {
           from: {
-            session_id: sessionId(options.from),
-            ...(options.turn !== undefined && { turn_id: anyId(options.turn, "TURN") }),
+            session_id: sessionId(from),
+            ...(turn !== undefined && { turn_id: anyId(turn, "TURN") }),
           },
         }),
-        ...(agent !== undefined && { agent_name: agent }),
-        ...(model !== undefined && { agent_model: model }),
-        ...(effort !== undefined && { effort }),
-        ...(mode !== undefined && { mode }),
-        ...(name !== undefined && { name }),
       },
-    });
-    const line = isQueued(value) ? visible(`${value.queue_id} Queued`) : state(value);
-    for (const words of isQueued(value) ? queuedNotes(value) : value.warnings.map(({ message }) => message))
-      note(words);
+    };
+  },
+  shows: async (session, call) => {
+    const { options, note, json, write, api, project } = call;
+    const pid = await project();
+    const line = isQueued(session) ? visible(`${session.queue_id} Queued`) : state(session);
+    const notes = isQueued(session) ? queuedNotes(session) : session.warnings.map(({ message }) => message);
+    for (const words of notes) note(words);
     const tellPage = (sid: string) => note(`Page: ${sessionPage(api().page, { pid, sid })}`);
-    if (!isQueued(value)) tellPage(value.id);
-    if (!options.watch) return { json: text, text: line };
-    write(`${json ? text.trimEnd() : line}\n`);
-    const sid = isQueued(value) ? await untilStarted(api(), { pid, queued: value }, note) : value.id;
-    if (isQueued(value)) tellPage(sid);
+    if (!isQueued(session)) tellPage(session.id);
+    if (!options.watch) return line;
+    write(`${json ? visibleJson(JSON.stringify(session)) : line}\n`);
+    const sid = isQueued(session) ? await untilStarted(api(), { pid, queued: session }, note) : session.id;
+    if (isQueued(session)) tellPage(sid);
     return await follow(call, { pid, sid });
   },
 });
