@@ -7,7 +7,7 @@ import { usage } from "../../cli/failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, count, oneOf, sessionId } from "../../cli/words.ts";
 import { page, pageNote, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 type ChangeRequest = Answer<"POST /v1/projects/:pid/change-requests">;
 type Remark = Answer<"POST /v1/projects/:pid/change-requests/:number/remarks">;

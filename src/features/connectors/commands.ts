@@ -7,7 +7,7 @@ import type { Answer } from "../../cli/contract.ts";
 import { endpoint } from "../../cli/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { visible } from "../../cli/terminal.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 /** The command for a missing own credential. Null: none is missing. */
 const need = (one: {
@@ -130,7 +130,7 @@ export const connectorCommands = [
     takes: ["SLUG", "PIN"],
     notes: "It is refused if the tools changed since. Then look at them again.",
     always: { action: "accept" },
-    shows: ({ tools }, { given }) => visible(`${counted(tools.length, "tool")} of ${given.SLUG} accepted`),
+    shows: ({ tools }, { given }) => visible(`${quantity(tools.length, "tool")} of ${given.SLUG} accepted`),
   }),
   endpoint("GET /v1/projects/:pid/executor/calls", {
     name: "calls",

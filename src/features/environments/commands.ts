@@ -7,7 +7,7 @@ import { endpoint } from "../../cli/endpoint.ts";
 import { EXIT, Failure } from "../../cli/failure.ts";
 import { fields, mebibytes, time, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, projectId } from "../../cli/words.ts";
-import { counted } from "../../domain/counted.ts";
+import { quantity } from "../../domain/counted.ts";
 
 type Environment = Answer<"GET /v1/projects/:pid/environment">;
 type Build = Answer<"GET /v1/projects/:pid/environment/builds/:bid">;

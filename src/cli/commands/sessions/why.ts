@@ -3,7 +3,7 @@ import type { Answer } from "../../contract.ts";
 import { endpoint } from "../../endpoint.ts";
 import { table, time, visible } from "../../terminal.ts";
 import { count } from "../../words.ts";
-import { counted } from "../../../domain/counted.ts";
+import { quantity } from "../../../domain/counted.ts";
 
 type Machine = Answer<"GET /v1/account/machine">;
 
