@@ -1,19 +1,18 @@
 /**
- * The messages that this page sends to an agent, until the conversation has them. It uses no document.
+ * The messages that this page sends to the agent of one session, until the conversation has them. It uses no document.
  *
- *  O1 A message keeps its id over all attempts, so that the service takes it once.
+ *  O1 A message keeps its id over all attempts, so that the service takes it once, whoever sends it.
  *  O2 A message leaves when the conversation has its id, when the service takes it, or when its text goes back to the
- *     composer. Until then the tab's storage has it, too.
- *  O3 The service's refusal is final. A failure of the service is tried again a few times.
+ *     composer. Until then the browser's storage has it, too (outboxes.ts).
+ *  O3 The service's refusal is final. A failure of the service is tried again a few times. A refused text waits for the
+ *     session's page, which gives it to the composer. One that is refused because of a secret is not stored meanwhile.
  *  O4 Messages that queue are sent one after the other, so that none overtakes an earlier one. A message that interrupts
  *     does not wait for them.
  *  O5 While the service is away, a message waits until somebody cancels it. It is tried again when the page hears from the
- *     service, when the page is opened again, and after pauses, because a stream may stay open beside calls that fail.
- *  O6 A text that another person wrote in this tab is not sent by itself.
+ *     service, and after pauses, because a stream may stay open beside calls that fail.
  */
 import { ApiError, post } from "../api/api.ts";
 import { now } from "../elements/format.ts";
-import { keep, readKept } from "../frame/kept.ts";
 import type { Item } from "../wire.d.ts";
 import { noteWritten } from "../live/written.ts";
 import type { Attachment } from "./files.ts";
@@ -32,6 +31,7 @@ export interface Message {
 export interface Sent {
   readonly id: string;
   readonly message: Message;
+  /** Later than that of the message before it. */
   readonly at: string;
   /** Its author's name. */
   readonly by: string;
@@ -39,6 +39,7 @@ export interface Sent {
   problem: string | null;
 }
 
+/** The page of the session. */
 export interface OutboxListener {
   readonly changed: () => void;
   readonly taken: (item: Item) => void;
@@ -53,14 +54,6 @@ const ATTEMPTS = 4;
 const AWAY: ReadonlySet<number> = new Set([0, 408, 502, 503, 504]);
 /** The reader is signed out. */
 const SIGNED_OUT = 401;
-
-const storedAs = (path: string): string => `unsent ${path}`;
-
-/** The storage may have messages of a later visit to the same session, too. */
-const store = (path: string, change: (all: readonly Sent[]) => readonly Sent[]): void => {
-  const all = change(readKept(storedAs(path)) ?? []);
-  keep(storedAs(path), all.length === 0 ? null : all);
-};
 
 /** A random UUID. The browser's own function is missing where the page does not come over TLS. */
 export const makeId = (): string => {
@@ -85,28 +78,35 @@ interface Pause {
   readonly stop: () => void;
 }
 
+/** What an outbox has around it (outboxes.ts). */
+export interface OutboxPlace {
+  /** Of the session in the API. */
+  readonly path: string;
+  /** The reader's name. */
+  readonly me: string;
+  readonly keep: (one: Sent) => void;
+  readonly forget: (id: string) => void;
+  /** The service refused a message while the page of its session is not shown. */
+  readonly refused: (error: ApiError) => void;
+}
+
 export class Outbox {
-  readonly #path: string;
-  readonly #me: string;
-  readonly #listener: OutboxListener;
+  readonly #place: OutboxPlace;
+  /** Null: the page of the session is not shown. */
+  #listener: OutboxListener | null = null;
+  /** What the service refused meanwhile (O3). */
+  #refused: { readonly one: Sent; readonly error: ApiError }[] = [];
   /** Oldest first. */
-  #sent: Sent[];
+  #sent: Sent[] = [];
   /** The one that queues and is being sent. */
   #current: Sent | null = null;
   #absence: string | null = null;
+  #lastAt = 0;
   readonly #pauses = new Set<Pause>();
   #isOver = false;
 
-  /** @param path of the session in the API @param me the reader's name */
-  constructor(path: string, me: string, listener: OutboxListener) {
-    this.#path = path;
-    this.#me = me;
-    this.#listener = listener;
-    this.#sent = readKept(storedAs(path)) ?? [];
-    for (const one of this.#sent) {
-      if (one.by !== me) one.problem = "Another person wrote this in this tab.";
-      else this.#begin(one);
-    }
+  constructor(place: OutboxPlace) {
+    this.#place = place;
   }
 
   /** Messages that the conversation does not have yet, oldest first. */
@@ -119,13 +119,33 @@ export class Outbox {
     return this.#absence;
   }
 
+  /** The page of the session is shown. @returns it is left */
+  readonly listen = (listener: OutboxListener): (() => void) => {
+    this.#listener = listener;
+    for (const { one, error } of this.#refused) {
+      this.#place.forget(one.id);
+      listener.refused(one.message, error);
+    }
+    this.#refused = [];
+    return () => {
+      if (this.#listener === listener) this.#listener = null;
+    };
+  };
+
   readonly send = (message: Message): void => {
-    const at = new Date(now()).toISOString();
-    const one: Sent = { id: makeId(), message, at, by: this.#me, problem: null };
-    this.#sent.push(one);
-    store(this.#path, (all) => [...all, one]);
+    this.#lastAt = Math.max(now(), this.#lastAt + 1);
+    const at = new Date(this.#lastAt).toISOString();
+    const one: Sent = { id: makeId(), message, at, by: this.#place.me, problem: null };
+    this.#place.keep(one);
+    this.add(one);
+  };
+
+  /** Sends a message that another page has kept. */
+  readonly add = (one: Sent): void => {
+    if (this.#knows(one.id)) return;
+    this.#sent = [...this.#sent, one].toSorted((a, b) => a.at.localeCompare(b.at));
     this.#begin(one);
-    this.#listener.changed();
+    this.#listener?.changed();
   };
 
   /** The page hears from the service: nothing waits any longer. */
@@ -139,7 +159,7 @@ export class Outbox {
     if (one === undefined) return;
     one.problem = null;
     this.#begin(one);
-    this.#listener.changed();
+    this.#listener?.changed();
   };
 
   /** Gives up a message that waits for the service, or could not be sent. Null: it is on its way. */
@@ -147,8 +167,17 @@ export class Outbox {
     const one = this.#unsent(id);
     if (one === undefined) return null;
     this.#drop(one);
-    this.#listener.changed();
+    this.#listener?.changed();
     return one.message;
+  };
+
+  /** Another page of the browser has removed it. */
+  readonly forget = (id: string): void => {
+    this.#refused = this.#refused.filter(({ one }) => one.id !== id);
+    const one = this.#sent.find((sent) => sent.id === id);
+    if (one === undefined) return;
+    this.#leave(one);
+    this.#listener?.changed();
   };
 
   /** Forgets what the conversation has by now. */
@@ -161,13 +190,21 @@ export class Outbox {
     for (const { stop } of this.#pauses) stop();
   };
 
+  #knows(id: string): boolean {
+    return this.#sent.some((one) => one.id === id) || this.#refused.some(({ one }) => one.id === id);
+  }
+
   #unsent(id: string): Sent | undefined {
     return this.#sent.find((one) => one.id === id && (one.problem ?? this.#absence) !== null);
   }
 
   #drop(one: Sent): void {
+    this.#place.forget(one.id);
+    this.#leave(one);
+  }
+
+  #leave(one: Sent): void {
     this.#sent = this.#sent.filter((other) => other !== one);
-    store(this.#path, (all) => all.filter(({ id }) => id !== one.id));
     this.#pass(one);
   }
 
@@ -205,16 +242,19 @@ export class Outbox {
 
   async #attempt(one: Sent, isLast: boolean): Promise<"again" | "ended"> {
     try {
-      const { message } = await post(`${this.#path}/messages`, { id: one.id, ...payloadOf(one.message) });
+      const { message } = await post(`${this.#place.path}/messages`, {
+        id: one.id,
+        ...payloadOf(one.message),
+      });
       this.#absence = null;
-      noteWritten(this.#path);
+      noteWritten(this.#place.path);
       this.#drop(one);
-      this.#listener.taken(message);
+      this.#listener?.taken(message);
       return "ended";
     } catch (error) {
       return this.#failed(one, { isLast, error });
     } finally {
-      this.#listener.changed();
+      this.#listener?.changed();
     }
   }
 
@@ -226,13 +266,24 @@ export class Outbox {
     if (this.#absence !== null) return "again";
     if (!this.#sent.includes(one)) return "ended";
     if (error instanceof ApiError && status < 500 && status !== SIGNED_OUT) {
-      this.#drop(one);
-      this.#listener.refused(one.message, error);
+      this.#refuse(one, error);
       return "ended";
     }
     if (!isLast && status !== SIGNED_OUT) return "again";
     one.problem = reason;
     return "ended";
+  }
+
+  #refuse(one: Sent, error: ApiError): void {
+    if (this.#listener !== null) {
+      this.#drop(one);
+      this.#listener.refused(one.message, error);
+      return;
+    }
+    if (error.code === "secret_in_message") this.#place.forget(one.id);
+    this.#leave(one);
+    this.#refused.push({ one, error });
+    this.#place.refused(error);
   }
 
   /** Never resolves if the page is left meanwhile. */

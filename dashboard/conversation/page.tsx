@@ -331,8 +331,6 @@ export interface Shown {
   readonly show: (around: Around) => void;
   /** Whether the reader is at its end. */
   readonly follows: () => boolean;
-  /** The page hears from the service again. */
-  readonly heard: () => void;
   readonly end: () => void;
 }
 
@@ -369,10 +367,9 @@ export const mount = (element: HTMLElement, { path, reading, around, changed }: 
       log.draw();
     },
     follows: () => log.view().follows,
-    heard: foot.outbox.heard,
     end: () => {
       root.unmount();
-      foot.outbox.end();
+      foot.end();
     },
   };
 };

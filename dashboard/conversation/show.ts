@@ -34,13 +34,7 @@ class Conversation {
   constructor(path: string, changed: () => void, project: Listener) {
     this.#path = path;
     this.#changed = changed;
-    this.reading = followConversation(path, () => this.#drawSoon(), {
-      ...project,
-      connected: (live) => {
-        project.connected(live);
-        if (live) this.#shown?.heard();
-      },
-    });
+    this.reading = followConversation(path, () => this.#drawSoon(), project);
   }
 
   /** Puts it into the page. @param main has its place */

@@ -7,6 +7,7 @@ import { ApiError, resume, signIn } from "../api/api.ts";
 import { request } from "../api/client.ts";
 import { countMark, countWaiting, forgetWaiting, readWaiting, seeWaiting } from "../live/attention.ts";
 import { seeFinished } from "../live/finished.ts";
+import { outboxes } from "../live/sending.ts";
 import { askingAgain, closeDialog } from "./dialog.ts";
 import { h, morph } from "../elements/dom.ts";
 import { drawHeader } from "./header.ts";
@@ -142,6 +143,7 @@ const refresh = async () => {
     reading.error = null;
     if (reading.extent.pages === 1) keepRecent(reading.hash, data);
     me = account;
+    if (me !== null) outboxes.enter(me.user);
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) leave();
     else if (isGivenUp(error)) outdated = true;
@@ -209,6 +211,7 @@ const makeListener = (): Listener => ({
   connected: (is) => {
     // The service may be gone: the page says so as soon as it knows.
     if (live === true && !is) refreshSoon();
+    if (is) outboxes.heard();
     live = is;
     draw();
   },
@@ -240,6 +243,7 @@ const leave = () => {
   forgetWaiting();
   visit.data = null;
   followPage(visit);
+  outboxes.leave();
   // Last: what is shown is not forgotten.
   forgetRecent();
   followAll();

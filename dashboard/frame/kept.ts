@@ -1,7 +1,7 @@
 /**
  * What this tab and its browser keep. In the tab's storage: text that a reader typed and did not send yet. A reload, or a way through other pages,
- * does not lose it, and signing out removes it. In the browser's storage, for all tabs: choices of the reader. In memory: the data of pages that were shown lately. The page shows it
- * at once when the reader comes back, and reads it again.
+ * does not lose it. In the browser's storage, for all tabs: messages that the service does not have yet. Signing out removes both. There, too: choices of the reader. In memory: the
+ * data of pages that were shown lately. The page shows it at once when the reader comes back, and reads it again.
  */
 
 const PREFIX = "typed:";
@@ -16,23 +16,48 @@ export const readKept = (name: string): any => {
   }
 };
 
-/** @param value null removes it */
-export const keep = (name: string, value: unknown) => {
+/** @param storage is forbidden in some browsers, where the page itself still has the text */
+const put = (storage: () => Storage, name: string, value: unknown) => {
   try {
-    if (value === null) sessionStorage.removeItem(PREFIX + name);
-    else sessionStorage.setItem(PREFIX + name, JSON.stringify(value));
+    if (value === null) storage().removeItem(PREFIX + name);
+    else storage().setItem(PREFIX + name, JSON.stringify(value));
   } catch {
-    // The storage is full or forbidden. The page itself still has the text.
+    // It is full or forbidden.
   }
 };
 
-export const forgetKept = () => {
+/** @param value null removes it */
+export const keep = (name: string, value: unknown) => put(() => sessionStorage, name, value);
+
+/** For all pages of the browser. @param value null removes it */
+export const keepShared = (name: string, value: unknown) => put(() => localStorage, name, value);
+
+/** What pages of the browser have kept under names that begin so. @typeParam T who keeps it knows its form */
+export const readShared = <T>(prefix: string): readonly T[] => {
   try {
-    for (const name of Object.keys(sessionStorage)) {
-      if (name.startsWith(PREFIX)) sessionStorage.removeItem(name);
-    }
+    return Object.entries(localStorage)
+      .filter(([name]) => name.startsWith(PREFIX + prefix))
+      .map(([, text]) => JSON.parse(text));
   } catch {
-    // Nothing is kept where the storage is forbidden.
+    return [];
+  }
+};
+
+/** Hears what other pages of the browser keep and remove. @param changed gets the rest of the name */
+export const onShared = (prefix: string, changed: (rest: string, isKept: boolean) => void) => {
+  const start = PREFIX + prefix;
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key?.startsWith(start) === true) changed(key.slice(start.length), newValue !== null);
+  });
+};
+
+export const forgetKept = () => {
+  for (const storage of [() => sessionStorage, () => localStorage]) {
+    try {
+      for (const name of Object.keys(storage())) if (name.startsWith(PREFIX)) storage().removeItem(name);
+    } catch {
+      // Nothing is kept where the storage is forbidden.
+    }
   }
 };
 

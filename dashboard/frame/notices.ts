@@ -43,9 +43,8 @@ const REMEDIES: Record<string, [string, string]> = {
   session_cap_reached: ["Show the sessions in use", "#/queue"],
 };
 
-/** Why an action failed. It stays until the reader does something else. @param code the refusal's */
-export const complain = (text: string, code: string = "") => {
-  const remedy = REMEDIES[code];
+/** Why an action failed. It stays until the reader does something else. @param code the refusal's @param remedy a link's label and target */
+export const complain = (text: string, code: string = "", remedy = REMEDIES[code]) => {
   show(
     h(
       "p",

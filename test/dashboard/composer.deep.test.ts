@@ -25,7 +25,12 @@ const queued = (id: string, said: string) =>
 const distanceToEnd = (page: Page) =>
   page.locator(".talk").evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
 
-const stored = (page: Page) => page.evaluate(() => JSON.stringify(sessionStorage));
+/** What the reader typed: in the tab's storage, and in the browser's. */
+const stored = (page: Page) =>
+  page.evaluate(() => {
+    const typed = Object.entries({ ...localStorage, ...sessionStorage });
+    return JSON.stringify(Object.fromEntries(typed.filter(([name]) => name.startsWith("typed:"))));
+  });
 
 const title = hasChromium ? "the composer" : "the composer (/usr/bin/chromium is missing)";
 describe.skipIf(!hasChromium)(title, () => {
@@ -122,6 +127,53 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => stored(page)).toBe("{}");
     expect(sentIds()).toHaveLength(1);
     // The browser itself reports each connection that failed.
+    complaints.length = 0;
+  });
+
+  it("sends what waits from another page, and from another window once its own is closed", async () => {
+    const { page, fake, area, queue, visit, sentIds, complaints } = await openWith(messages(3));
+    const other = await page.context().newPage();
+    await other.goto(`${fake.url}/#/projects`);
+    await other.getByRole("heading", { name: "Projects" }).waitFor();
+    await fake.down();
+    await area.fill("A long text.");
+    await area.press("Enter");
+    await queue.getByText("Waits for the service.").waitFor();
+    await page.evaluate(() => {
+      location.hash = "#/activity";
+    });
+    await fake.up();
+    await expect.poll(() => fake.world.conversation.items.length).toBe(4);
+    await expect.poll(() => stored(page)).toBe("{}");
+    await visit(SESSION);
+    await fake.down();
+    await area.fill("Another text.");
+    await area.press("Enter");
+    await queue.getByText("Waits for the service.").waitFor();
+    await page.goto("about:blank");
+    await fake.up();
+    await expect.poll(() => fake.world.conversation.items.length).toBe(5);
+    await expect.poll(() => stored(other)).toBe("{}");
+    expect(sentIds()).toHaveLength(2);
+    complaints.length = 0;
+  });
+
+  it("says on any page that the service refused a message, whose text its session has", async () => {
+    const { page, fake, area, queue, alert, complaints } = await openWith(messages(3));
+    await fake.down();
+    await area.fill("A long text.");
+    await area.press("Enter");
+    await queue.getByText("Waits for the service.").waitFor();
+    await page.evaluate(() => {
+      location.hash = "#/projects";
+    });
+    fake.world.refused = { status: 429, code: "queue_full", error: "20 messages wait." };
+    await fake.up();
+    const notice = page.locator(".notices").getByRole("alert");
+    await notice.getByText("20 messages wait.").waitFor();
+    await notice.getByRole("link", { name: "Open its session" }).click();
+    await expect.poll(() => area.inputValue()).toBe("A long text.");
+    await alert.waitFor();
     complaints.length = 0;
   });
 

@@ -9,9 +9,10 @@ import {
   waitsWithPlan,
 } from "../reading/model.ts";
 import type { Reading } from "../reading/stream.ts";
-import { Outbox, type Sent } from "../../composer/outbox.ts";
+import type { Outbox, Sent } from "../../composer/outbox.ts";
 import type { Moment } from "../../composer/rules.ts";
 import { Writing } from "../../composer/writing.ts";
+import { outboxes } from "../../live/sending.ts";
 import { isLive } from "../../projects/project.ts";
 import { isRestoreWanted } from "../../saved/work.ts";
 import type { Item, Session } from "../../wire.d.ts";
@@ -45,6 +46,8 @@ export class Foot {
   readonly outbox: Outbox;
   readonly steering: Steering;
   readonly writing: Writing;
+  /** The page is left. What is on its way goes on. */
+  readonly end: () => void;
   /** Changed by the page. */
   around: Around;
   readonly #reading: Reading;
@@ -61,11 +64,7 @@ export class Foot {
       changed,
       told: (problem) => this.writing.say(problem),
     });
-    this.outbox = new Outbox(path, around.me, {
-      changed,
-      taken: (item) => applyEarly(conversation, item),
-      refused: (message, error) => this.writing.refused(message, error),
-    });
+    this.outbox = outboxes.at(path);
     this.writing = new Writing(path, {
       moment: () => this.moment(),
       isRestoreWanted,
@@ -74,6 +73,11 @@ export class Foot {
         if (this.waiting().isNext) listener.sent();
       },
       answer: (text) => this.#answer(conversation, text),
+    });
+    this.end = this.outbox.listen({
+      changed,
+      taken: (item) => applyEarly(conversation, item),
+      refused: (message, error) => this.writing.refused(message, error),
     });
   }
 

@@ -1,20 +1,45 @@
-/** Messages on their way to the service (outbox.ts O1 to O6). */
+/** Messages on their way to the service (outbox.ts O1 to O5, outboxes.ts P1 to P3). */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Message, Outbox } from "../../../dashboard/composer/outbox.ts";
+import type { Message } from "../../../dashboard/composer/outbox.ts";
+import { Outboxes } from "../../../dashboard/composer/outboxes.ts";
 
 const PATH = "/v1/projects/p/sessions/s";
 const HOUR_MS = 3_600_000;
 const said = (text: string): Message => ({ text, delivery: "queue" });
 
-const begin = (me = "Mona") => {
+/** The browser's locks, of which each page can be ended. */
+const makeLocks = () => {
+  const tails = new Map<string, Promise<void>>();
+  const ofPage = () => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const request = async (name: string, work: () => Promise<void> | void): Promise<void> => {
+      const before = tails.get(name) ?? Promise.resolve();
+      const done = before.then(() => Promise.race([work(), ended]));
+      tails.set(name, done);
+      return done;
+    };
+    return { locks: { request } as unknown as LockManager, end };
+  };
+  return { ofPage };
+};
+
+const begin = (me = "Mona", locks: LockManager | null = null) => {
   const refused: string[] = [];
-  const outbox = new Outbox(PATH, me, {
-    changed: () => {},
-    taken: () => {},
-    refused: (message) => refused.push(message.text),
-  });
+  const elsewhere: string[] = [];
+  const outboxes = new Outboxes({ refused: (_path, { message }) => elsewhere.push(message), locks });
+  outboxes.enter({ id: `id of ${me}`, name: me });
+  const outbox = outboxes.at(PATH);
+  const show = () =>
+    outbox.listen({
+      changed: () => {},
+      taken: () => {},
+      refused: (message) => refused.push(message.text),
+    });
   const states = () => outbox.sent.map(({ message, problem }) => [message.text, problem ?? outbox.absence]);
-  return { outbox, refused, states };
+  return { outboxes, outbox, refused, elsewhere, states, show, leave: show() };
 };
 
 const TAKEN = { status: 201, body: { message: {} } };
@@ -22,23 +47,34 @@ const TAKEN = { status: 201, body: { message: {} } };
 type Answer = { status: number; body: unknown } | null;
 
 describe("messages on their way", () => {
-  const stored = new Map<string, string>();
+  let stored = {};
+  let hears: ((event: Partial<StorageEvent>) => void)[] = [];
   /** The service's answer to each call. Null: it is away. */
   let answer: Answer = null;
   let calls: { id: string; text: string }[] = [];
 
   beforeEach(() => {
     vi.useFakeTimers();
-    stored.clear();
     calls = [];
+    hears = [];
     answer = null;
-    const storage = {
-      getItem: (name: string) => stored.get(name) ?? null,
-      setItem: (name: string, value: string) => stored.set(name, value),
-      removeItem: (name: string) => stored.delete(name),
-    };
-    vi.stubGlobal("sessionStorage", storage);
-    vi.stubGlobal("localStorage", storage);
+    stored = Object.create({
+      getItem(this: Record<string, string>, name: string) {
+        return this[name] ?? null;
+      },
+      setItem(this: Record<string, string>, name: string, value: string) {
+        this[name] = value;
+        for (const hear of hears) hear({ key: name, newValue: value });
+      },
+      removeItem(this: Record<string, string>, name: string) {
+        delete this[name];
+        for (const hear of hears) hear({ key: name, newValue: null });
+      },
+    });
+    vi.stubGlobal("localStorage", stored);
+    vi.stubGlobal("addEventListener", (_name: string, hear: (event: Partial<StorageEvent>) => void) =>
+      hears.push(hear),
+    );
     vi.stubGlobal("fetch", async (_path: string, { body }: { body: string }) => {
       calls.push(JSON.parse(body));
       if (answer === null) throw new TypeError("Failed to fetch");
@@ -50,10 +86,10 @@ describe("messages on their way", () => {
     vi.useRealTimers();
   });
 
-  const unsent = () => [...stored.keys()].filter((name) => name.includes("unsent"));
+  const unsent = () => Object.keys(stored).filter((name) => name.includes("unsent"));
 
   it("wait for a service that is away, for hours, and leave once when the page hears from it", async () => {
-    const { outbox, states } = begin();
+    const { outbox, outboxes, states } = begin();
     outbox.send(said("First."));
     outbox.send(said("Second."));
     await vi.advanceTimersByTimeAsync(HOUR_MS);
@@ -63,7 +99,7 @@ describe("messages on their way", () => {
     ]);
     calls = [];
     answer = TAKEN;
-    outbox.heard();
+    outboxes.heard();
     await vi.advanceTimersByTimeAsync(0);
     expect(calls.map(({ text }) => text)).toEqual(["First.", "Second."]);
     await vi.advanceTimersByTimeAsync(HOUR_MS);
@@ -81,22 +117,67 @@ describe("messages on their way", () => {
     expect(states()).toEqual([]);
   });
 
-  it("outlast a reload, under the same id", async () => {
+  it("outlast a reload, in their order and under the same ids", async () => {
     const before = begin();
     before.outbox.send(said("First."));
+    before.outbox.send(said("Second."));
     await vi.advanceTimersByTimeAsync(60_000);
-    before.outbox.end();
+    before.outboxes.leave();
     const [{ id } = { id: "" }] = calls;
     calls = [];
     answer = TAKEN;
     const after = begin();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
-    expect(calls).toEqual([expect.objectContaining({ id, text: "First." })]);
+    expect(calls.map(({ text }) => text)).toEqual(["First.", "Second."]);
+    expect(calls[0]?.id).toBe(id);
     expect([after.states(), unsent()]).toEqual([[], []]);
   });
 
+  it("leave while other pages are shown", async () => {
+    const { outbox, outboxes, leave } = begin();
+    outbox.send(said("First."));
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    leave();
+    calls = [];
+    answer = TAKEN;
+    outboxes.heard();
+    await vi.advanceTimersByTimeAsync(0);
+    expect([calls.length, unsent()]).toEqual([1, []]);
+  });
+
+  it("leave their own page alone while it is there, and another one once it is gone", async () => {
+    const pages = makeLocks();
+    const own = pages.ofPage();
+    const first = begin("Mona", own.locks);
+    const second = begin("Mona", pages.ofPage().locks);
+    const third = begin("Mona", pages.ofPage().locks);
+    first.outbox.send(said("First."));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([second.states(), third.states()]).toEqual([[], []]);
+    first.outboxes.leave();
+    own.end();
+    calls = [];
+    answer = TAKEN;
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect([calls.map(({ text }) => text), unsent()]).toEqual([["First."], []]);
+  });
+
+  it("are not sent by a page after another one has cancelled them", async () => {
+    const first = begin();
+    first.outbox.send(said("First."));
+    await vi.advanceTimersByTimeAsync(60_000);
+    const second = begin();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(second.states()).toHaveLength(1);
+    expect(first.outbox.takeBack(first.outbox.sent[0]?.id ?? "")).toMatchObject({ text: "First." });
+    calls = [];
+    answer = TAKEN;
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect([calls, second.states()]).toEqual([[], []]);
+  });
+
   it("can be cancelled while they wait, and not while they are on their way", async () => {
-    const { outbox } = begin();
+    const { outbox, outboxes } = begin();
     outbox.send(said("First."));
     const [{ id } = { id: "" }] = outbox.sent;
     expect(outbox.takeBack(id)).toBeNull();
@@ -104,7 +185,7 @@ describe("messages on their way", () => {
     expect(outbox.takeBack(id)).toMatchObject({ text: "First." });
     calls = [];
     answer = TAKEN;
-    outbox.heard();
+    outboxes.heard();
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect([calls, unsent()]).toEqual([[], []]);
   });
@@ -122,24 +203,41 @@ describe("messages on their way", () => {
   });
 
   it("go back to the composer if the service refuses them, after a wait too", async () => {
-    const { outbox, refused, states } = begin();
+    const { outbox, outboxes, refused, states } = begin();
     outbox.send(said("First."));
     await vi.advanceTimersByTimeAsync(60_000);
     answer = { status: 429, body: { code: "queue_full", error: "20 wait." } };
-    outbox.heard();
+    outboxes.heard();
     await vi.advanceTimersByTimeAsync(0);
     expect([refused, states(), unsent()]).toEqual([["First."], [], []]);
   });
 
-  it("are not sent under another person's name by themselves", async () => {
+  it.each([
+    ["queue_full", 1],
+    ["secret_in_message", 0],
+  ])(
+    "are told of at once if the service refuses them with %s, and wait for the session's page",
+    async (code, kept) => {
+      const { outbox, refused, elsewhere, leave, show } = begin();
+      outbox.send(said("First."));
+      leave();
+      answer = { status: 422, body: { code, error: "No." } };
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect([refused, elsewhere, unsent().length]).toEqual([[], ["No."], kept]);
+      show();
+      expect([refused, unsent()]).toEqual([["First."], []]);
+    },
+  );
+
+  it("are neither sent nor shown to another person, and forgotten", async () => {
     const mona = begin();
     mona.outbox.send(said("First."));
     await vi.advanceTimersByTimeAsync(60_000);
-    mona.outbox.end();
+    mona.outboxes.leave();
     calls = [];
     answer = TAKEN;
     const { states } = begin("Otto");
     await vi.advanceTimersByTimeAsync(HOUR_MS);
-    expect([calls, states()]).toEqual([[], [["First.", "Another person wrote this in this tab."]]]);
+    expect([calls, states(), unsent()]).toEqual([[], [], []]);
   });
 });
