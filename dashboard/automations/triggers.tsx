@@ -10,7 +10,8 @@ import { TriggersSwitch } from "../projects/acts.tsx";
 import { headOf } from "../projects/head.tsx";
 import { isArchived } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
-import { FrameAct, RoleAct } from "../ui/act.tsx";
+import { Act, FrameAct, RoleAct } from "../ui/act.tsx";
+import { ActionsMenu } from "../ui/actions-menu.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Callout, Codes, CopyLine, Empty, Facts, Prose, Tag, Time } from "../ui/parts.tsx";
 import { actOn } from "./changes.ts";
@@ -239,40 +240,39 @@ const Actions = ({ project, trigger }: About) => {
       },
     });
   const change = enabled ? "pause" : "resume";
+  const isOpen = !isArchived(project);
   return (
-    <p className="actions">
-      {!isArchived(project) && (
-        <FrameAct
-          name="fire"
-          input={{ project: project.id, slug, title: name, uses: uses.join(" ") }}
-          label={`Run now: ${name}`}
-        >
-          Run now
-        </FrameAct>
-      )}
-      <RoleAct entry="preview" className="" label="Preview" about={name} does={preview} />
-      {!isArchived(project) && lackedRole("propose-trigger") === null && (
-        <>
-          <a className="button" href={triggerLink(project.id, slug, "edit")} aria-label={`Edit: ${name}`}>
+    <div className="card-acts">
+      <p className="actions">
+        {isOpen && (
+          <FrameAct
+            name="fire"
+            input={{ project: project.id, slug, title: name, uses: uses.join(" ") }}
+            label={`Run now: ${name}`}
+            className="plain"
+          >
+            Run now
+          </FrameAct>
+        )}
+        <RoleAct entry="preview" className="plain" label="Preview" about={name} does={preview} />
+        {isOpen && lackedRole("propose-trigger") === null && (
+          <a href={triggerLink(project.id, slug, "edit")} aria-label={`Edit: ${name}`}>
             Edit
           </a>
-          <RoleAct
-            entry="propose-trigger"
-            className=""
+        )}
+      </p>
+      {isOpen && lackedRole("propose-trigger") === null && (
+        <ActionsMenu about={name}>
+          <Act
             label={enabled ? "Pause" : "Resume"}
+            className=""
             about={name}
             does={() => actOn(target, change)}
           />
-          <RoleAct
-            entry="propose-trigger"
-            className="danger"
-            label="Delete"
-            about={name}
-            does={() => actOn(target, "delete")}
-          />
-        </>
+          <Act label="Delete" className="danger" about={name} does={() => actOn(target, "delete")} />
+        </ActionsMenu>
       )}
-    </p>
+    </div>
   );
 };
 
@@ -332,16 +332,15 @@ const WrongCard = ({ project, slug, errors }: WrongEntry & { readonly project: P
           <Tag tone="bad">mistake</Tag> It is not served until {placeText(errors)} is corrected.
         </p>
       </div>
-      {!isArchived(project) && (
-        <p className="actions">
-          <RoleAct
-            entry="propose-trigger"
-            className="danger"
+      {!isArchived(project) && lackedRole("propose-trigger") === null && (
+        <ActionsMenu about={slug}>
+          <Act
             label="Delete"
+            className="danger"
             about={slug}
             does={() => actOn({ pid: project.id, slug, name: slug }, "delete")}
           />
-        </p>
+        </ActionsMenu>
       )}
     </header>
   </li>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { hasEnded, isLive, sessionName } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
 import { SessionAct } from "../sessions/acts.tsx";
+import { ActionsMenu } from "../ui/actions-menu.tsx";
 import { isAtRest } from "../ui/activity.tsx";
 import type { Session } from "./sessions.ts";
 
@@ -24,25 +25,18 @@ export const SessionMenu = ({ session }: { readonly session: Session }): ReactNo
   // It would have nothing in it.
   if (lackedRole("rename-session") !== null) return null;
   return (
-    <details className="menu">
-      <summary aria-label={`Actions for ${name}`} title="Actions">
-        ⋯
-      </summary>
-      <div className="menu-items">
-        {isLive(session.status) && <ActionButton session={session} entry="stop-session" label="Stop" />}
-        {hasEnded(session.status) && (
-          <ActionButton session={session} entry="restart-session" label="Restart" />
-        )}
-        {isAtRest(session) && (
-          <ActionButton
-            session={session}
-            entry={session.archived ? "unarchive-session" : "archive-session"}
-            label={session.archived ? "Bring back" : "Archive"}
-          />
-        )}
-        <ActionButton session={session} entry="rename-session" label="Rename" />
-        <ActionButton session={session} entry="delete-session" label="Delete" className="danger" />
-      </div>
-    </details>
+    <ActionsMenu about={name}>
+      {isLive(session.status) && <ActionButton session={session} entry="stop-session" label="Stop" />}
+      {hasEnded(session.status) && <ActionButton session={session} entry="restart-session" label="Restart" />}
+      {isAtRest(session) && (
+        <ActionButton
+          session={session}
+          entry={session.archived ? "unarchive-session" : "archive-session"}
+          label={session.archived ? "Bring back" : "Archive"}
+        />
+      )}
+      <ActionButton session={session} entry="rename-session" label="Rename" />
+      <ActionButton session={session} entry="delete-session" label="Delete" className="danger" />
+    </ActionsMenu>
   );
 };

@@ -4,6 +4,7 @@ import { grouped } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
 import { hasEnded, isLive, sessionName } from "../projects/project.ts";
 import { lackedRole } from "../frame/roles.ts";
+import { ActionsMenu } from "../ui/actions-menu.tsx";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 import { ActivityIcon, isAtRest } from "../ui/activity.tsx";
 import { IdEnd, Prose, Time } from "../ui/parts.tsx";
@@ -161,23 +162,18 @@ const Menu = (head: Head) => {
   const others = actionsFor(head.data, head.work).filter((action) => action !== next);
   return (
     others.length > 0 && (
-      <details className="menu">
-        <summary aria-label={`Actions for ${title}`} title="Actions">
-          ⋯
-        </summary>
-        <div className="menu-items">
-          {others.map(({ name, label }) => (
-            <SessionAct
-              key={name}
-              session={session}
-              entry={name}
-              label={label}
-              input={inputFor(session)}
-              className={name === DELETE.name ? "danger" : undefined}
-            />
-          ))}
-        </div>
-      </details>
+      <ActionsMenu about={title}>
+        {others.map(({ name, label }) => (
+          <SessionAct
+            key={name}
+            session={session}
+            entry={name}
+            label={label}
+            input={inputFor(session)}
+            className={name === DELETE.name ? "danger" : undefined}
+          />
+        ))}
+      </ActionsMenu>
     )
   );
 };

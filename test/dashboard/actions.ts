@@ -38,7 +38,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
     shows: "form",
     does: async ({ write, press }) => {
       await write("Project name", "typed");
-      await press("Create project");
+      await press("Create the project");
     },
     writes: `POST /v1/projects {"name":"typed","repository":{"kind":"hosted"}}`,
   },
@@ -398,7 +398,10 @@ const TRIGGER_ACTIONS: readonly Action[] = [
     name: "pauses a trigger",
     hash: `${PROJECT}/triggers`,
     shows: ".card",
-    does: ({ press }) => press("Pause: Note each push"),
+    does: async ({ press }) => {
+      await press("Actions for Note each push");
+      await press("Pause: Note each push");
+    },
     writes: `POST ${API}/triggers/on-push/proposals {"action":"pause","merge":true}`,
   },
   {
@@ -406,6 +409,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
     hash: `${PROJECT}/triggers`,
     shows: ".card",
     does: async ({ press }) => {
+      await press("Actions for Note each push");
       await press("Delete: Note each push");
       await press("Delete");
     },

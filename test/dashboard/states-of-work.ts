@@ -414,9 +414,18 @@ export const STATES_OF_WORK: readonly State[] = [
     name: "triggers-delete",
     hash: `${PROJECT}/triggers`,
     shows: ".card",
-    act: pressed("Delete: Note each push"),
+    act: async (page) => {
+      await page.getByLabel("Actions for Note each push").click();
+      await pressed("Delete: Note each push")(page);
+    },
   },
   { name: "triggers-sender", hash: `${PROJECT}/triggers`, shows: ".card", act: unfolded("Set up a sender") },
+  {
+    name: "triggers-menu",
+    hash: `${PROJECT}/triggers`,
+    shows: ".card",
+    act: (page) => page.getByLabel("Actions for Note each push").click(),
+  },
   {
     name: "triggers-preview",
     hash: `${PROJECT}/triggers`,
