@@ -20,7 +20,7 @@ const PROJECTS = 200;
 type Entry = { label: string; kind: string; detail: string; go: string; line?: string | undefined };
 
 const ACTIONS: Entry[] = [
-  { label: "New project", kind: "Action", detail: "", go: "#/new" },
+  { label: "Create a project", kind: "Action", detail: "A new one, with its repository", go: "#/new" },
   { label: "Home", kind: "Action", detail: "", go: "#/" },
   { label: "Show the projects", kind: "Action", detail: "", go: "#/projects" },
   { label: "Automations", kind: "Action", detail: "Triggers of all projects", go: "#/automations" },

@@ -252,7 +252,7 @@ const OriginForm = ({ origin }: { readonly origin: Origin }) => {
       <div>
         {origin.id === "github" && <GitHubHelp />}
         <Form
-          submit="Create project"
+          submit="Create the project"
           sending={check === null ? "Creating…" : "Reaching the repository…"}
           onSend={create}
           onEdit={(form) => {
@@ -270,7 +270,7 @@ const OriginForm = ({ origin }: { readonly origin: Origin }) => {
 
 const Page = ({ data: { origin } }: { readonly data: { readonly origin: Origin } }) => (
   <>
-    <h1>New project</h1>
+    <h1>Create a project</h1>
     <nav className="tabs" aria-label="Where the repository is">
       {ORIGINS.map(({ id, label }) => (
         <a key={id} href={`#/new?from=${id}`} aria-current={id === origin.id ? "true" : undefined}>
@@ -288,12 +288,12 @@ export const newProject = framedPage<{ readonly origin: Origin }>({
   load: async (_params, query) => ({
     origin: ORIGINS.find(({ id }) => id === query.get("from")) ?? HOSTED,
   }),
-  title: () => "New project",
+  title: () => "Create a project",
   head: () => (
     <Trail
       steps={[
         ["Projects", "#/projects"],
-        ["New project", null],
+        ["Create a project", null],
       ]}
     />
   ),

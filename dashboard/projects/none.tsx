@@ -8,7 +8,7 @@ export const NoProjects = ({ me }: { readonly me: Answer<"GET /v1/me"> | null })
       A project has one repository. Agents work on branches of it.
       <span className="empty-action">
         <a className="button primary" href="#/new">
-          Connect a repository
+          Create a project
         </a>
       </span>
     </Empty>

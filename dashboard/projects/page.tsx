@@ -65,7 +65,7 @@ const Projects = ({ me }: { readonly me: Answer<"GET /v1/me"> | null }) => {
         <h1>Projects</h1>
         {projects.length > 0 && (
           <a className="button primary" href="#/new">
-            New project
+            Create a project
           </a>
         )}
       </header>

@@ -53,7 +53,7 @@ const Connection = ({ project: { id, repository }, checking }: Connected) =>
   repository.kind !== "hosted" && <CheckView checking={checking} heading="h4" pid={id} />;
 
 const Unreadable = ({ project, checking }: Connected) => (
-  <Step title="Connect a repository" state="now">
+  <Step title="Reach the repository" state="now">
     <p>The repository cannot be read now. This page tries again by itself.</p>
     <Connection project={project} checking={checking} />
     {project.repository.kind !== "hosted" && (
@@ -206,7 +206,7 @@ const Steps = (page: Steps) => {
   const canStart = hasModel && !isArchived(project);
   return (
     <>
-      <Step title="Connect a repository" state={repository.empty ? "now" : "done"}>
+      <Step title="Push your code" state={repository.empty ? "now" : "done"}>
         {repository.empty ? (
           <Push {...repository} />
         ) : (

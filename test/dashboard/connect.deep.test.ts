@@ -83,7 +83,7 @@ describe.skipIf(!hasChromium)(title, () => {
   };
   const openForm = async () => {
     await page.getByRole("link", { name: "Projects", exact: true }).click();
-    await page.getByRole("link", { name: /^(?:Connect a repository|New project)$/ }).click();
+    await page.getByRole("link", { name: "Create a project" }).click();
     await page.getByRole("link", { name: "GitHub", exact: true }).click();
     await page.getByText("The service tries each step as soon as").waitFor();
     await page.getByText("GitHub Enterprise Server").click();
@@ -113,7 +113,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await fill("Access token", token);
     await page.getByText("The service can work with this repository.").waitFor();
     expect((await steps()).slice(0, 5)).toEqual(PASSED);
-    await press("Create project");
+    await press("Create the project");
     // The first step of the new project shows the connection, with the webhook that its trigger waits for.
     await page.getByRole("heading", { name: "Set up the project" }).waitFor();
     await page.getByText("The branch trunk is at").waitFor();
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)(title, () => {
     host.installedOn = () => true;
     await press("Check again");
     await page.getByText("The app may open pull requests.").waitFor();
-    await press("Create project");
+    await press("Create the project");
     await page.getByRole("heading", { name: "Set up the project" }).waitFor();
 
     await page.getByRole("link", { name: "Settings", exact: true }).click();
@@ -191,13 +191,13 @@ describe.skipIf(!hasChromium)(title, () => {
     const token = host.token();
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog").getByRole("combobox").waitFor();
-    await page.keyboard.type("new project");
+    await page.keyboard.type("create a proj");
     await page
-      .getByRole("option", { name: /New project/ })
+      .getByRole("option", { name: /Create a project/ })
       .first()
       .waitFor();
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "New project" }).waitFor();
+    await page.getByRole("heading", { name: "Create a project" }).waitFor();
     const focused = () =>
       page.evaluate<string>(
         "(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()",

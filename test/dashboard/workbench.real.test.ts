@@ -68,12 +68,12 @@ describe.skipIf(!hasChromium)(title, () => {
   };
 
   it("leads from the first page to a session: a project, its code, a key and a prompt", async () => {
-    await page.getByRole("link", { name: "Connect a repository" }).click();
+    await page.getByRole("link", { name: "Create a project" }).click();
     await page.getByLabel("Project name").fill("greeter");
-    await press("Create project");
+    await press("Create the project");
     const step = (name: string) =>
       page.getByRole("listitem").filter({ has: page.getByRole("heading", { name }) });
-    const code = step("Connect a repository");
+    const code = step("Push your code");
     await code.getByText("The repository is empty.").waitFor();
     const command = await code.locator("code").innerText();
 
@@ -118,11 +118,11 @@ describe.skipIf(!hasChromium)(title, () => {
     await makeProject(service, { files: {}, name });
     await page.goto(`${service.url}/#/new`);
     await page.getByLabel("Project name").fill(name);
-    await press("Create project");
+    await press("Create the project");
     await page.getByRole("alert").getByText("Choose another name.").waitFor();
     expect(await page.getByRole("textbox", { name: "Project name" }).inputValue()).toBe(name);
     await page.getByRole("textbox", { name: "Project name" }).fill("another name");
-    await press("Create project");
+    await press("Create the project");
     await page.getByRole("heading", { name: "Set up the project" }).waitFor();
   });
 
@@ -130,7 +130,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.goto(`${service.url}/#/new?from=import`);
     await page.getByLabel("Address").fill("http://127.0.0.1:9/greeter.git");
     await page.getByLabel("Project name").fill("a copy");
-    await press("Create project");
+    await press("Create the project");
     const address = page.getByLabel("Address");
     await expect.poll(() => address.getAttribute("aria-invalid")).toBe("true");
     await page.getByRole("alert").getByText("Correct what is marked.").waitFor();
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByLabel("Project name").inputValue()).toBe("a copy");
     await page.getByRole("link", { name: "GitHub", exact: true }).click();
     await page.getByLabel("Repository", { exact: true }).fill("greeter");
-    await press("Create project");
+    await press("Create the project");
     await page.getByRole("alert").getByText("owner/name").waitFor();
     // Another kind of repository begins without the refusal.
     await page.getByRole("link", { name: "Git server", exact: true }).click();

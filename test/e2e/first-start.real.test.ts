@@ -71,9 +71,9 @@ describe.runIf(missing.length === 0)(title, () => {
         const agree = (name: string) =>
           page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
         await followLink(page, link);
-        await page.getByRole("link", { name: "Connect a repository" }).click();
+        await page.getByRole("link", { name: "Create a project" }).click();
         await page.getByLabel("Project name").fill("greeter");
-        await press("Create project");
+        await press("Create the project");
         await page.getByText("The operator's gateway provides it.").waitFor();
         await page.getByLabel("What should the agent do?").fill("write first.md: from the agent");
         await press("Start session");

@@ -125,10 +125,10 @@ describe.runIf(missing.length === 0)(title, () => {
       };
 
       await followLink(page, link);
-      await page.getByRole("link", { name: "Connect a repository" }).click();
+      await page.getByRole("link", { name: "Create a project" }).click();
       await page.getByLabel("Project name").fill("greeter");
-      await press("Create project");
-      const code = step("Connect a repository");
+      await press("Create the project");
+      const code = step("Push your code");
       await code.getByText("Push your code from a clone that you have:").waitFor();
       const line = await code.locator("code").first().innerText();
       await press("Create an access token");
