@@ -59,7 +59,7 @@ module.exports = {
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$",
+          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -373,7 +373,7 @@ module.exports = {
         path: "^(src|daemon|demo|test)/",
         pathNot: [
           CLIENT,
-          "^src/domain/(counted|duration|ids|conversation/growing|conversation/tool-words|save/reasons|save/shown|session/activity-words|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
+          "^src/domain/(counted|duration|ids|conversation/growing|conversation/tool-words|save/reasons|save/shown|service/news-words|session/activity-words|session/session-activity|session/ssh-host|trigger/templates)\\.ts$",
           "^src/ground/(nearest|record)\\.ts$",
         ],
         dependencyTypesNot: ["type-only"],

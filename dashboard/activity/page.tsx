@@ -1,5 +1,5 @@
 /** What happened since the reader last looked, in all projects that she sees. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
@@ -7,20 +7,32 @@ import { queries } from "../api/queries.ts";
 import { counted, now, sentence } from "../elements/format.ts";
 import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
 import { failureReason, refusalReason, runReason } from "../automations/words.ts";
+import { useAddressQuery } from "../ui/address.ts";
 import { framedPage } from "../ui/framed-page.tsx";
 import { NotificationButton } from "../ui/notification-button.tsx";
-import { Empty, More, Prose, Tag, Time } from "../ui/parts.tsx";
-import { dayText, type Entry, entrySubject, entryText, isNew, type Row, withCounts } from "./words.ts";
+import { Empty, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
+import { entrySubject, entryText } from "../../src/domain/service/news-words.ts";
+import { dayText, type Entry, isNew, type Row, withCounts } from "./words.ts";
 
 const PAGE = 50;
 
-const activityQuery = infiniteQueryOptions({
-  queryKey: ["activity"],
-  queryFn: ({ pageParam }) =>
-    request("GET /v1/activity", { query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) } }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ next_cursor: next }) => next,
-});
+/** Whether the address asks for the reader's own entries alone. */
+const isOwnOnly = (query: URLSearchParams): boolean => query.get("only") === "mine";
+
+const activityQuery = (isOwn: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ["activity", isOwn],
+    queryFn: ({ pageParam }) =>
+      request("GET /v1/activity", {
+        query: {
+          limit: PAGE,
+          ...(isOwn && { own: "true" as const }),
+          ...(pageParam !== null && { cursor: pageParam }),
+        },
+      }),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ next_cursor: next }) => next,
+  });
 
 /** A reader who follows a link and comes back soon still finds what was new. */
 const SAME_LOOK_MS = 15 * 60_000;
@@ -128,7 +140,8 @@ const newText = (entries: readonly Entry[], reader: Reader): string => {
 };
 
 const List = ({ readerId }: { readonly readerId: string }) => {
-  const list = useInfiniteQuery(activityQuery);
+  const isOwn = isOwnOnly(useAddressQuery());
+  const list = useInfiniteQuery({ ...activityQuery(isOwn), placeholderData: keepPreviousData });
   const pages = list.data?.pages ?? [];
   const [seenAt] = useState(() => beginLook(readerId, pages[0]?.seen_at ?? null));
   useEffect(() => endLook, []);
@@ -143,9 +156,20 @@ const List = ({ readerId }: { readonly readerId: string }) => {
           <NotificationButton />
         </p>
       </header>
+      <div className="filters" role="group" aria-label="Filter">
+        <Pick
+          name="only"
+          label="Show"
+          all="Everything"
+          value={isOwn ? "mine" : ""}
+          options={[["mine", "Only mine"]]}
+        />
+      </div>
       {entries.length === 0 ? (
-        <Empty title="Nothing happened yet.">
-          Here you find what agents did, what people said of change requests, and how triggers ran.
+        <Empty title={isOwn ? "Nothing of yours happened yet." : "Nothing happened yet."}>
+          {isOwn
+            ? "Here you find what is about your own sessions and change requests, or asks you."
+            : "Here you find what agents did, what people said of change requests, and how triggers ran."}
         </Empty>
       ) : (
         <Days entries={entries} reader={reader} />
@@ -161,8 +185,8 @@ const List = ({ readerId }: { readonly readerId: string }) => {
 
 export const pages = {
   activity: framedPage<void>({
-    load: async () => {
-      const [newest] = (await queries.infiniteQuery(activityQuery)).pages;
+    load: async (_params, query) => {
+      const [newest] = (await queries.infiniteQuery(activityQuery(isOwnOnly(query)))).pages;
       if (newest !== undefined) await noteSeen(newest);
     },
     title: () => "Activity",

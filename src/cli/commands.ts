@@ -1,5 +1,6 @@
 /** All commands that call the service, in the order of the help. */
 import type { Command } from "./command.ts";
+import { activityCommands } from "../features/activity/commands.ts";
 import { approvalCommands } from "../features/approvals/commands.ts";
 import { auditCommands } from "./commands/audit.ts";
 import { completion } from "./commands/completion.ts";
@@ -32,6 +33,7 @@ export const commands: readonly Command[] = [
   ...secretCommands,
   ...connectorCommands,
   ...approvalCommands,
+  ...activityCommands,
   ...environmentCommands,
   ...projectCommands,
   ...modelCommands,

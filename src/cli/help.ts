@@ -18,6 +18,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     sessions: "Start agents, talk to them, and see what they did",
     cr: "Review and merge what they propose",
     approvals: "Decide on calls that wait for a person",
+    activity: "What happened in all projects",
     open: "Open the page",
     "ssh-config": "Work in sandboxes with OpenSSH and editors",
     "ssh-proxy": "What ssh calls for that",

@@ -133,6 +133,16 @@ export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
     json: { status: "closed" },
     refused: [["999"], 4, notFound("Change request")],
   },
+  activity: {
+    args: async () => {
+      const number = await world.openRequest();
+      await world.service.request("POST", `/v1/projects/${world.pid}/change-requests/${number}/close`);
+      return ["--own", "--limit", "1"];
+    },
+    human: /^AT +PROJECT +ABOUT +WHAT\n\S+ \S+Z +\S+ +#\d+ Proposed\S* +It was closed\n$/,
+    json: "/v1/activity?own=true&limit=1",
+    refused: [["--limit", "201"], 1, /^`limit` must be between 1 and 200\.\n/],
+  },
   "sessions list": {
     args: async () => (await world.stoppedSession(), ["--limit", "1", "--activity", "asleep,failed"]),
     human: new RegExp(

@@ -28,6 +28,7 @@ const read = Effect.fnUntraced(function* (world: World, request: Partial<Activit
     limit: 50,
     cursor: null,
     personId: world.userId,
+    isOwn: false,
     projectId: null,
     ...request,
   });
@@ -102,6 +103,8 @@ const checkList = (check: Check): void => {
       ]);
       const first = yield* read(world, { limit: 1 });
       expect(kinds(first)).toEqual(["session.failed"]);
+      const own = yield* read(world, { limit: 1, isOwn: true });
+      expect([kinds(own), own.nextCursor]).toEqual([["session.failed"], null]);
       const rest = yield* read(world, { limit: 1, cursor: first.nextCursor });
       expect([kinds(rest), rest.nextCursor]).toEqual([["trigger.fired"], null]);
       expect((yield* Effect.flip(read(world, { cursor: "x" })))._tag).toBe("BadCursor");
@@ -146,7 +149,7 @@ const checkList = (check: Check): void => {
       const { list } = yield* Activity;
       const ofBen = yield* list(
         { accountId: world.accountId, userId: ben },
-        { limit: 9, cursor: null, personId: ben, projectId: null },
+        { limit: 9, cursor: null, personId: ben, isOwn: false, projectId: null },
       );
       const projects = ({ items }: typeof ofBen) => items.map(({ project }) => project.id);
       expect(projects(ofBen)).toEqual([other.projectId]);

@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  dayText,
-  type Entry,
-  entrySubject,
-  entryText,
-  isNew,
-  withCounts,
-} from "../../dashboard/activity/words.ts";
+import { dayText, type Entry, isNew, withCounts } from "../../dashboard/activity/words.ts";
 import { NO_FACTS } from "./fake-activity.ts";
 
 const AT = "2026-11-20T12:00:00.000Z";
@@ -27,31 +20,6 @@ const ended = (id: string, name: string) => entry({ id, session: { id: name, nam
 const local = (day: number, hour: number) => new Date(2026, 10, day, hour);
 
 describe("an entry", () => {
-  it("calls its reader you, and others by their names", () => {
-    const asked = entry({ kind: "change_request.review_requested", person: ada, reviewer: ben });
-    expect([entryText(asked, "b"), entryText(asked, "a"), entryText(asked, "c")]).toEqual([
-      "Ada asks you for a review",
-      "You ask Ben for a review",
-      "Ada asks Ben for a review",
-    ]);
-    const said = entry({ kind: "change_request.remarked", person: ben, state: "changes_requested" });
-    expect([entryText(said, "b"), entryText(said, "a")]).toEqual([
-      "You ask for changes",
-      "Ben asks for changes",
-    ]);
-    expect(entryText({ ...said, state: "comment" }, "a")).toBe("Ben commented");
-  });
-
-  it("has the name of its change request, its session, its trigger or its project", () => {
-    const session = { id: "s", name: "Fix it" };
-    expect([
-      entrySubject(entry({ change_request: { number: 7, title: "Fix" }, session })),
-      entrySubject(entry({ session })),
-      entrySubject(entry({ trigger_slug: "nightly" })),
-      entrySubject(entry({})),
-    ]).toEqual(["#7 Fix", "Fix it", "nightly", "shop"]);
-  });
-
   it("is new since its reader last looked, unless she did it or never looked", () => {
     const reader = { id: "a", seenAt: "2026-11-20T11:59:59.999Z" };
     expect([

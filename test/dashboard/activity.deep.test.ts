@@ -35,6 +35,21 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await fresh.count()).toBe(0);
   });
 
+  it("is narrowed to what is the reader's own, in the address", async () => {
+    const { page, visit } = await start(world());
+    await visit("#/activity");
+    const others = page.locator(".row", { hasText: "Deliveries are refused" });
+    await others.waitFor();
+    await page.getByLabel("Show").selectOption("Only mine");
+    await others.waitFor({ state: "detached" });
+    expect(page.url()).toMatch(/#\/activity\?only=mine$/);
+    await page.reload();
+    await page.getByRole("link", { name: /The agent asks a question/ }).waitFor();
+    expect(await others.count()).toBe(0);
+    await page.getByLabel("Show").selectOption("Everything");
+    await others.waitFor();
+  });
+
   it("is reached from the header and by the search, and leads to what it is about", async () => {
     const { page, visit } = await start(world());
     await visit("#/");

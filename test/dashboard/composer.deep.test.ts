@@ -139,9 +139,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await area.fill("A long text.");
     await area.press("Enter");
     await queue.getByText("Waits for the service.").waitFor();
-    await page.evaluate(() => {
-      location.hash = "#/activity";
-    });
+    await page.evaluate("location.hash = '#/activity'");
     await fake.up();
     await expect.poll(() => fake.world.conversation.items.length).toBe(4);
     await expect.poll(() => stored(page)).toBe("{}");
@@ -164,9 +162,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await area.fill("A long text.");
     await area.press("Enter");
     await queue.getByText("Waits for the service.").waitFor();
-    await page.evaluate(() => {
-      location.hash = "#/projects";
-    });
+    await page.evaluate("location.hash = '#/projects'");
     fake.world.refused = { status: 429, code: "queue_full", error: "20 messages wait." };
     await fake.up();
     const notice = page.locator(".notices").getByRole("alert");

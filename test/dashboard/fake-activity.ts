@@ -72,10 +72,17 @@ export const sampleActivity = (
 const PAGE_OF_TRIGGERS = 1;
 
 /** Null is an answer without a body, undefined no answer of these. */
-export const activityAnswer = (world: World, route: string, body: string): Json | null | undefined => {
+export const activityAnswer = (
+  world: World,
+  { route, query, body }: { readonly route: string; readonly query: URLSearchParams; readonly body: string },
+): Json | null | undefined => {
   switch (route) {
     case "GET /v1/activity":
-      return { entries: world.activity, seen_at: world.activitySeen, next_cursor: null };
+      return {
+        entries: world.activity.filter(({ own }) => query.get("own") !== "true" || own),
+        seen_at: world.activitySeen,
+        next_cursor: null,
+      };
     case "POST /v1/activity/seen":
       world.activitySeen = String(Object(JSON.parse(body)).at);
       return null;

@@ -175,7 +175,7 @@ export const startFakeService = async (
     }
     // Null is an answer without a body.
     const answer = [
-      () => activityAnswer(world, route, body),
+      () => activityAnswer(world, { route, query: searchParams, body }),
       () => peopleAnswer(world, route, body),
       () => receiversAnswer(world, route, body),
       () => connectorsAnswer(world, route),

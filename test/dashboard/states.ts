@@ -57,6 +57,7 @@ export const STATES: readonly State[] = [
   },
   { name: "automations-none", hash: "#/automations", shows: ".empty", change: none },
   { name: "activity", hash: "#/activity", shows: ".row" },
+  { name: "activity-mine", hash: "#/activity?only=mine", shows: ".row" },
   {
     name: "activity-none",
     hash: "#/activity",

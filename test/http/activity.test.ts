@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const read = async (token = service.token): Promise<Fields> =>
-  fields(expectStatus(await service.request("GET", "/v1/activity", { token }), 200));
+const read = async (token = service.token, query = ""): Promise<Fields> =>
+  fields(expectStatus(await service.request("GET", `/v1/activity${query}`, { token }), 200));
 
 /** A project with a change request of the owner. */
 const opened = async (): Promise<string> => {
@@ -64,6 +64,7 @@ describe("what happened", () => {
       },
     ]);
     expect((await read(ben.token))["entries"]).toMatchObject([asked, { own: false }, { own: false }]);
+    expect((await read(ben.token, "?own=true"))["entries"]).toMatchObject([asked]);
   });
 
   it("is seen until the instant that its reader says, and never until one to come", async () => {

@@ -1,9 +1,9 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { listAll, page } from "../../http/api/endpoints.ts";
+import { page } from "../../http/api/endpoints.ts";
 import { NEWS } from "../../domain/service/news.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
-import { Instant, Moment, Uuid } from "../../http/api/schemas.ts";
+import { Instant, Moment, pageQuery, Uuid } from "../../http/api/schemas.ts";
 
 const nullable = Schema.NullOr;
 const Named = Schema.Struct({ id: Uuid, name: Schema.String });
@@ -46,7 +46,15 @@ const ActivityPage = page({
 /** What happened in all projects that the caller sees, for people who read it afterwards (api.md 8). */
 export class ActivityGroup extends HttpApiGroup.make("activity")
   .add(
-    listAll("list", "/activity", { success: ActivityPage, privilege: "read_project" }),
+    HttpApiEndpoint.get("list", "/activity", {
+      query: {
+        ...pageQuery,
+        own: Schema.optionalKey(Schema.Literals(["true", "false"])).annotate({
+          description: "`true`: only entries that are the caller's own.",
+        }),
+      },
+      success: ActivityPage,
+    }).annotate(Access, "read_project"),
     HttpApiEndpoint.post("see", "/activity/seen", {
       payload: Schema.Struct({
         at: Moment.annotate({ description: "That of the newest entry that was shown." }),

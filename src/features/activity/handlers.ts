@@ -63,13 +63,20 @@ const entryWire = (entry: ActivityEntry) => {
   };
 };
 
-const list = Effect.fnUntraced(function* (query: { readonly limit?: number; readonly cursor?: string }) {
+interface Query {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly own?: "true" | "false";
+}
+
+const list = Effect.fnUntraced(function* (query: Query) {
   const caller = yield* Caller;
   const activity = yield* Activity;
   const reader = { accountId: caller.accountId, userId: listReader(caller) };
   const { items, nextCursor } = yield* activity.list(reader, {
     ...pageRequest(query),
     personId: caller.user.id,
+    isOwn: query.own === "true",
     projectId: caller.projectId,
   });
   return {

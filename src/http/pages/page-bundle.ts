@@ -39,6 +39,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "trigger/placeholders.ts",
     "save/reasons.ts",
     "save/shown.ts",
+    "service/news-words.ts",
     "session/activity-words.ts",
     "session/begun.ts",
     "session/failure.ts",

@@ -66,7 +66,7 @@ const entryOf = (tables: TableSet, row: Row, kind: News, personId: string): Acti
 export const layer = Layer.effect(
   Activity,
   Effect.map(Tables, (tables) => ({
-    list: Effect.fnUntraced(function* ({ accountId, userId }, { cursor, limit, personId, projectId }) {
+    list: Effect.fnUntraced(function* ({ accountId, userId }, { cursor, limit, personId, isOwn, projectId }) {
       const before = (yield* readNumberCursor(cursor)) ?? Number.MAX_SAFE_INTEGER;
       const isSeen = (id: string): boolean =>
         (projectId === null || id === projectId) &&
@@ -78,7 +78,8 @@ export const layer = Layer.effect(
           row.news !== null && row.place < before && isSeen(row.projectId)
             ? [entryOf(tables, row, row.news, personId)]
             : [],
-        );
+        )
+        .filter((entry) => !isOwn || entry.isOwn);
       return numberPage(entries.slice(0, limit + 1), limit);
     }),
     seenAt: (personId) => Effect.sync(() => tables.activitySeen.get(personId) ?? null),

@@ -37,6 +37,8 @@ export interface ActivityEntry {
 export interface ActivityRequest extends PageRequest {
   /** Whose entries are marked as her own. */
   readonly personId: string;
+  /** Whether only those are listed. */
+  readonly isOwn: boolean;
   /** Null: all projects of the reader. */
   readonly projectId: string | null;
 }

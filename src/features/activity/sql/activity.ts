@@ -34,21 +34,23 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const list: Activity["Service"]["list"] = Effect.fnUntraced(function* (reader, request) {
-      const { cursor, limit, personId, projectId } = request;
+      const { cursor, limit, personId, isOwn, projectId } = request;
       const before = (yield* readNumberCursor(cursor)) ?? Number.MAX_SAFE_INTEGER;
-      const isOwn = sql`coalesce(
+      const own = sql`coalesce(
         (session.created_by = ${personId} AND session.trigger_slug IS NULL) OR request.created_by = ${personId}
         OR ${personId} IN (news.data ->> 'reviewer_id', news.data ->> 'answers'), false)`;
-      // The newest ones of each project are few, and an index has them.
+      // The newest ones of each project are few, and an index has them. To find a person's own, all are looked at: at most 2,000 of a project.
+      const newest = (of: string) =>
+        isOwn ? sql.literal("") : sql`ORDER BY ${sql.literal(of)}.id DESC ${pageLimit(sql, limit)}`;
       const rows = yield* sql<ActivityEntry>`
-        SELECT ${sql.literal(COLUMNS)}, ${isOwn} AS "isOwn" FROM (
+        SELECT ${sql.literal(COLUMNS)}, ${own} AS "isOwn" FROM (
           SELECT newest.* FROM (${readableProjects(sql, reader)}) AS seen CROSS JOIN LATERAL (
             SELECT * FROM events WHERE events.project_id = seen.id AND events.news IS NOT NULL AND events.id < ${before}
-            ORDER BY events.id DESC ${pageLimit(sql, limit)}
+            ${newest("events")}
           ) AS newest
           WHERE ${projectId}::uuid IS NULL OR seen.id = ${projectId}::uuid
-          ORDER BY newest.id DESC ${pageLimit(sql, limit)}
-        ) AS news ${sql.literal(JOINS)} ORDER BY news.id DESC`;
+          ${newest("newest")}
+        ) AS news ${sql.literal(JOINS)} WHERE ${isOwn} IS FALSE OR ${own} ORDER BY news.id DESC ${pageLimit(sql, limit)}`;
       return numberPage(rows, limit);
     }, toStored("activity.list"));
     return {
