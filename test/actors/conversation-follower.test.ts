@@ -103,26 +103,28 @@ describe("a running sandbox's conversation", () => {
     }),
   );
 
-  it.effect("names the session with the agent's own title, and leaves a person's name as it is", () =>
-    Effect.gen(function* () {
-      const mayGoOn = yield* Deferred.make<void>();
-      const last = Stream.fromEffect(
-        Effect.as(Deferred.await(mayGoOn), [titled("Greet everybody", 2), item(nativeItem("last", 3))]),
-      );
-      const { id, page, inPorts } = yield* following(
-        Stream.make(titled("  Greet\nthe world\u0000 ", 1)).pipe(
-          Stream.concat(Stream.flatMap(last, Stream.fromIterable)),
-          Stream.concat(Stream.never),
-        ),
-      );
-      const sessions = yield* Sessions.pipe(inPorts);
-      const name = Effect.map(sessions.get(id), (session) => session?.name);
-      yield* until(Effect.map(name, (known) => known === "Greet the world"));
-      yield* sessions.rename(id, { name: "Mine", now: 1 });
-      yield* Deferred.succeed(mayGoOn, undefined);
-      yield* until(Effect.map(page, (items) => items.some(({ nativeId }) => nativeId === "last")));
-      expect(yield* name).toBe("Mine");
-    }),
+  it.effect(
+    "names the session with the agent's own title and its later one, and leaves a person's name as it is",
+    () =>
+      Effect.gen(function* () {
+        const mayGoOn = yield* Deferred.make<void>();
+        const last = Stream.fromEffect(
+          Effect.as(Deferred.await(mayGoOn), [titled("Greet everybody", 3), item(nativeItem("last", 4))]),
+        );
+        const { id, page, inPorts } = yield* following(
+          Stream.make(titled("Greet", 1), titled("  Greet\nthe world\u0000 ", 2)).pipe(
+            Stream.concat(Stream.flatMap(last, Stream.fromIterable)),
+            Stream.concat(Stream.never),
+          ),
+        );
+        const sessions = yield* Sessions.pipe(inPorts);
+        const name = Effect.map(sessions.get(id), (session) => session?.name);
+        yield* until(Effect.map(name, (known) => known === "Greet the world"));
+        yield* sessions.rename(id, { name: "Mine", now: 1 });
+        yield* Deferred.succeed(mayGoOn, undefined);
+        yield* until(Effect.map(page, (items) => items.some(({ nativeId }) => nativeId === "last")));
+        expect(yield* name).toBe("Mine");
+      }),
   );
 
   it.effect("is asked for again from the last written version after the daemon's connection broke", () =>

@@ -78,18 +78,19 @@ export const checkSessionRows = (check: Check): void => {
     );
 
     check(
-      "gets the agent's title as its name, once, and not in place of another",
+      "gets the agent's title as its name, and a later one in its place, but not in place of another",
       Effect.gen(function* () {
         const { sessionId, row } = yield* scene;
         const { entitle, rename } = yield* Sessions;
         const name = Effect.map(row, (shown) => shown?.name);
         expect(yield* name).toBe(null);
-        yield* entitle(sessionId, "Greet the world", NOON);
-        yield* entitle(sessionId, "Greet everybody", NOON);
-        expect(yield* name).toBe("Greet the world");
+        const titled = (title: string, former: string | null) =>
+          Effect.andThen(entitle(sessionId, { title, former, now: NOON }), name);
+        expect(yield* titled("Greet the world", null)).toBe("Greet the world");
+        expect(yield* titled("Greet everybody", null)).toBe("Greet the world");
+        expect(yield* titled("Greet everybody", "Greet the world")).toBe("Greet everybody");
         yield* rename(sessionId, { name: "Mine", now: NOON });
-        yield* entitle(sessionId, "Greet everybody", NOON);
-        expect(yield* name).toBe("Mine");
+        expect(yield* titled("Greet all", "Greet everybody")).toBe("Mine");
       }),
     );
 

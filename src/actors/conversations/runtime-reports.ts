@@ -92,16 +92,15 @@ class OpenRequests {
   }
 }
 
-/** @returns a function that names the session with the title that the runtime has now */
+/** @returns a function that names the session with the title that the runtime has now, in the place of the one that it had before */
 const entitling = ({ entitle }: Sessions["Service"], sessionId: string) => {
-  let lastTitle: string | undefined;
+  let former: string | null = null;
   return Effect.fnUntraced(function* (turn: TurnNow | null) {
-    if (turn?.title === undefined || turn.title === lastTitle) return;
-    lastTitle = turn.title;
-    const name = rowText(storableText(turn.title));
-    if (name === "") return;
+    const title = rowText(storableText(turn?.title ?? ""));
+    if (title === "" || title === former) return;
     const now = yield* Clock.currentTimeMillis;
-    yield* waitOutOutage("conversation", entitle(sessionId, name, now));
+    yield* waitOutOutage("conversation", entitle(sessionId, { title, former, now }));
+    former = title;
   });
 };
 

@@ -363,9 +363,10 @@ export const layer = Layer.effect(
         });
         return updateShown(tables, id, { change, now });
       }),
-    entitle: (id, title, now) =>
+    entitle: (id, { title, former, now }) =>
       Effect.sync(() => {
-        if (tables.sessions.get(id)?.record.name !== null) return;
+        const name = tables.sessions.get(id)?.record.name;
+        if (name !== null && name !== former) return;
         updateShown(tables, id, { change: (record) => ({ ...record, name: title }), now });
       }),
     acceptBootstrap: (id, now) =>

@@ -245,8 +245,15 @@ export class Sessions extends Context.Service<
         readonly now: number;
       },
     ) => Stored<Session | null>;
-    /** Names a session without a name, with the event `session.updated`. A name that it has stays. */
-    readonly entitle: (id: string, title: string, now: number) => Stored<void>;
+    /**
+     * Names a session that has no name, or the runtime's former title, with the event `session.updated`. Another name stays.
+     *
+     * @param title.former null: none is known
+     */
+    readonly entitle: (
+      id: string,
+      title: { readonly title: string; readonly former: string | null; readonly now: number },
+    ) => Stored<void>;
     /** Notes that a person has seen the session up to an instant. An earlier one changes nothing. */
     readonly see: (id: string, by: { readonly userId: string; readonly at: number }) => Stored<void>;
     /** Records that the agent runtime accepted the initial prompt (api.md 7: exactly once per session). Idempotent. */

@@ -375,12 +375,9 @@ const makeShownWrites = Effect.gen(function* () {
     return update(id, change, { now }).pipe(toStored("sessions.rename"));
   };
   const noteChanges: Service["noteChanges"] = (id, changes, now) =>
-    update(id, sql`changes = ${json(changes)}`, { now }).pipe(
-      Effect.asVoid,
-      toStored("sessions.noteChanges"),
-    );
-  const entitle: Service["entitle"] = (id, title, now) =>
-    update(id, sql`name = ${title}`, { now, condition: sql`name IS NULL` }).pipe(
+    update(id, sql`changes = ${json(changes)}`, { now }).pipe(Effect.asVoid, toStored("sessions.noteChanges"));
+  const entitle: Service["entitle"] = (id, { title, former, now }) =>
+    update(id, sql`name = ${title}`, { now, condition: sql`(name IS NULL OR name = ${former})` }).pipe(
       Effect.asVoid,
       toStored("sessions.entitle"),
     );
