@@ -2,7 +2,7 @@
 import { hasEnded } from "../projects/project.ts";
 import type { Turn } from "../wire.d.ts";
 import type { Attachment } from "./files.ts";
-import type { Message } from "./outbox.ts";
+import type { Message } from "../live/outbox.ts";
 
 /** The facts that decide on the buttons. */
 export interface Moment {

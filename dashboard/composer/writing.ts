@@ -9,7 +9,7 @@ import { keep, readKept } from "../frame/kept.ts";
 import { hasEnded } from "../projects/project.ts";
 import { Store } from "../ui/store.ts";
 import { Attachments } from "./attachments.ts";
-import type { Message } from "./outbox.ts";
+import type { Message } from "../live/outbox.ts";
 import { type Chosen, messageOf, type Moment, NOT_CHOSEN, refusalWords } from "./rules.ts";
 
 export interface WritingListener {

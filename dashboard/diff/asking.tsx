@@ -1,7 +1,7 @@
 /** Comments for the agent: at their lines, and the button that sends them. */
 import { useReducer } from "react";
 import { post } from "../api/api.ts";
-import { makeId } from "../composer/outbox.ts";
+import { makeId } from "../live/outbox.ts";
 import { counted } from "../elements/format.ts";
 import { notice } from "../frame/notices.ts";
 import { projectLink } from "../elements/parts.ts";

@@ -1,5 +1,5 @@
 /** The messages of this page on their way to agents, whatever it shows. */
-import { Outboxes } from "../composer/outboxes.ts";
+import { Outboxes } from "./outboxes.ts";
 import { complain } from "../frame/notices.ts";
 
 export const outboxes = new Outboxes({

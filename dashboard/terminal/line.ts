@@ -8,7 +8,7 @@
  */
 import { ApiError } from "../api/api.ts";
 import { readAt } from "../api/client.ts";
-import { makeId } from "../composer/outbox.ts";
+import { makeId } from "../live/outbox.ts";
 import { counted } from "../elements/format.ts";
 
 /** The pause before each attempt to come back. */

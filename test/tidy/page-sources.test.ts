@@ -1,4 +1,4 @@
-/** A clone builds its page anew when a source of it is newer. The page takes a few files of the service, too. */
+/** Sources of the page: a clone builds it anew when one of them is newer, and its icons are of one set. */
 import path from "node:path";
 import { expect, it } from "vitest";
 import { BUNDLE_SOURCES } from "../../src/http/pages/page-bundle.ts";
@@ -14,4 +14,20 @@ it("builds the page anew for each file of the service that it takes", () => {
     );
   expect(taken.length).toBeGreaterThan(0);
   expect(BUNDLE_SOURCES).toEqual(expect.arrayContaining(taken));
+});
+
+it("has icons of one set", () => {
+  const drawn = files("dashboard/*.tsx").filter((file) => read(file).includes("<svg"));
+  expect(drawn.toSorted()).toEqual([
+    // A ring that says a number, and a chart.
+    "dashboard/conversation/foot/meter.tsx",
+    "dashboard/state/statechart.tsx",
+    "dashboard/ui/icon.tsx",
+  ]);
+  // The bar has its icon before the page's script is there.
+  const [, shapes = ""] = /<svg[^>]*>([^]*?)<\/svg>/.exec(read("dashboard/index.html")) ?? [];
+  const values = (text: string, name: RegExp) => [...text.matchAll(name)].map(([, value]) => value);
+  expect(values(shapes, /="([^"]+)"/g)).toEqual(
+    values(read("node_modules/lucide/dist/esm/icons/search.mjs"), /: "([^"]+)"/g),
+  );
 });

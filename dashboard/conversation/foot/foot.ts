@@ -9,7 +9,7 @@ import {
   waitsWithPlan,
 } from "../reading/model.ts";
 import type { Reading } from "../reading/stream.ts";
-import type { Outbox, Sent } from "../../composer/outbox.ts";
+import type { Outbox, Sent } from "../../live/outbox.ts";
 import type { Moment } from "../../composer/rules.ts";
 import { Writing } from "../../composer/writing.ts";
 import { outboxes } from "../../live/sending.ts";

@@ -1,6 +1,6 @@
 /** Messages that the agent does not have yet: the next one at the conversation's end, and the queue above the composer. */
 import { type ReactNode, useRef } from "react";
-import type { Sent } from "../../composer/outbox.ts";
+import type { Sent } from "../../live/outbox.ts";
 import { textOf } from "../reading/model.ts";
 import { counted } from "../../elements/format.ts";
 import { hasEnded } from "../../projects/project.ts";

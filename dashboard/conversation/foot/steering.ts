@@ -6,7 +6,7 @@
  *  G2 A request's record is replaced and never changed, so that a view sees a change by comparing.
  */
 import { ApiError, post, remove } from "../../api/api.ts";
-import { makeId } from "../../composer/outbox.ts";
+import { makeId } from "../../live/outbox.ts";
 import { applyEarly, type Conversation } from "../reading/model.ts";
 import type { Answer } from "../../wire.d.ts";
 

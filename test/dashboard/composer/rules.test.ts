@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { faultOfFiles, refusalOf } from "../../../dashboard/composer/files.ts";
-import { payloadOf } from "../../../dashboard/composer/outbox.ts";
+import { payloadOf } from "../../../dashboard/live/outbox.ts";
 import {
   buttonsAt,
   messageOf,

@@ -1,6 +1,6 @@
 /** What a reader writes: nothing is lost, and a text with a secret is not stored (writing.ts C1, C2). */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Message } from "../../../dashboard/composer/outbox.ts";
+import type { Message } from "../../../dashboard/live/outbox.ts";
 import { Writing } from "../../../dashboard/composer/writing.ts";
 
 const PATH = "/v1/projects/p/sessions/s";

@@ -14,8 +14,8 @@
 import { ApiError, post } from "../api/api.ts";
 import { now } from "../elements/format.ts";
 import type { Item } from "../wire.d.ts";
-import { noteWritten } from "../live/written.ts";
-import type { Attachment } from "./files.ts";
+import { noteWritten } from "./written.ts";
+import type { Attachment } from "../composer/files.ts";
 
 export interface Message {
   readonly text: string;

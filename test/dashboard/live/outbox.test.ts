@@ -1,7 +1,7 @@
 /** Messages on their way to the service (outbox.ts O1 to O5, outboxes.ts P1 to P3). */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Message } from "../../../dashboard/composer/outbox.ts";
-import { Outboxes } from "../../../dashboard/composer/outboxes.ts";
+import type { Message } from "../../../dashboard/live/outbox.ts";
+import { Outboxes } from "../../../dashboard/live/outboxes.ts";
 
 const PATH = "/v1/projects/p/sessions/s";
 const HOUR_MS = 3_600_000;
