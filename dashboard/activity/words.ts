@@ -1,4 +1,4 @@
-/** What of what happened belongs together, when, and what is new. */
+/** Equal entries in one row, the days of entries, and which ones are new. */
 import type { Answer } from "../../src/cli/contract.ts";
 
 export type Entry = Answer<"GET /v1/activity">["entries"][number];

@@ -32,7 +32,7 @@ export const keep = (name: string, value: unknown) => put(() => sessionStorage, 
 /** For all pages of the browser. @param value null removes it */
 export const keepShared = (name: string, value: unknown) => put(() => localStorage, name, value);
 
-/** What pages of the browser have kept under names that begin so. @typeParam T who keeps it knows its form */
+/** Values that pages of the browser keep under names with this beginning. @typeParam T who keeps it knows its form */
 export const readShared = <T>(prefix: string): readonly T[] => {
   try {
     return Object.entries(localStorage)

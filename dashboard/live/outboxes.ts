@@ -1,12 +1,12 @@
 /**
- * The outboxes of this page, one for each session to which it sends something. What they have is in the browser's storage, so that any page of the
- * same person sends it. It uses no document.
+ * The outboxes of this page, one for each session to which it sends something. Their messages are in the browser's storage, so that any page of the
+ * same person sends them. It uses no document.
  *
  *  P1 A message belongs to the page that keeps it. Once that page is gone, closed, reloaded or crashed, another one takes it over: each page
  *     holds a lock of the browser, and the others wait for it. Without locks, as over plain http, a page takes everything over when it is
  *     opened. Two pages that send the same message do no harm (outbox.ts O1).
- *  P2 What another person wrote in this browser is neither sent nor shown, but forgotten.
- *  P3 What one page removes, because it left or was taken back, the others do not send.
+ *  P2 A message of another person in this browser is neither sent nor shown, but forgotten.
+ *  P3 A message that one page removes, because it left or was taken back, is sent by no other.
  */
 import type { ApiError } from "../api/api.ts";
 import { keepShared, onShared, readShared } from "../frame/kept.ts";
@@ -60,12 +60,12 @@ export class Outboxes {
     if (this.#person?.id === person.id) return;
     this.leave();
     this.#person = person;
-    // What is left of her former stay on this page.
+    // Her messages of a former stay on this page.
     this.#take(this.#page);
     this.#look();
   };
 
-  /** Nobody reads it. What waits stays in the storage. */
+  /** The reader has left. Her messages stay in the storage. */
   readonly leave = (): void => {
     for (const outbox of this.#outboxes.values()) outbox.end();
     this.#outboxes.clear();
@@ -98,7 +98,7 @@ export class Outboxes {
     keepShared(PREFIX + one.id, unsent);
   }
 
-  /** What other pages have, and what is left of pages that are gone. */
+  /** Looks for messages of other pages, and of pages that are gone. */
   #look(): void {
     if (this.#person === null) return;
     for (const { id, person, page } of readShared<Unsent>(PREFIX)) {

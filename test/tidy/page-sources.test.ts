@@ -16,6 +16,8 @@ it("builds the page anew for each file of the service that it takes", () => {
   expect(BUNDLE_SOURCES).toEqual(expect.arrayContaining(taken));
 });
 
+const values = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, value]) => value);
+
 it("has icons of one set", () => {
   const drawn = files("dashboard/*.tsx").filter((file) => read(file).includes("<svg"));
   expect(drawn.toSorted()).toEqual([
@@ -24,9 +26,8 @@ it("has icons of one set", () => {
     "dashboard/state/statechart.tsx",
     "dashboard/ui/icon.tsx",
   ]);
-  // The bar has its icon before the page's script is there.
+  // The bar has its icon before the page's script has come.
   const [, shapes = ""] = /<svg[^>]*>([^]*?)<\/svg>/.exec(read("dashboard/index.html")) ?? [];
-  const values = (text: string, name: RegExp) => [...text.matchAll(name)].map(([, value]) => value);
   expect(values(shapes, /="([^"]+)"/g)).toEqual(
     values(read("node_modules/lucide/dist/esm/icons/search.mjs"), /: "([^"]+)"/g),
   );

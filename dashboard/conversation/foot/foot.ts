@@ -46,7 +46,7 @@ export class Foot {
   readonly outbox: Outbox;
   readonly steering: Steering;
   readonly writing: Writing;
-  /** The page is left. What is on its way goes on. */
+  /** The page is left. Messages on their way go on. */
   readonly end: () => void;
   /** Changed by the page. */
   around: Around;

@@ -11,10 +11,7 @@ const said = (text: string): Message => ({ text, delivery: "queue" });
 const makeLocks = () => {
   const tails = new Map<string, Promise<void>>();
   const ofPage = () => {
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const request = async (name: string, work: () => Promise<void> | void): Promise<void> => {
       const before = tails.get(name) ?? Promise.resolve();
       const done = before.then(() => Promise.race([work(), ended]));
@@ -145,7 +142,7 @@ describe("messages on their way", () => {
     expect([calls.length, unsent()]).toEqual([1, []]);
   });
 
-  it("leave their own page alone while it is there, and another one once it is gone", async () => {
+  it("leave by their own page alone while it is open, and by one other when it is closed", async () => {
     const pages = makeLocks();
     const own = pages.ofPage();
     const first = begin("Mona", own.locks);
@@ -216,7 +213,7 @@ describe("messages on their way", () => {
     ["queue_full", 1],
     ["secret_in_message", 0],
   ])(
-    "are told of at once if the service refuses them with %s, and wait for the session's page",
+    "cause a notice if the service refuses them with %s, and wait for the session's page",
     async (code, kept) => {
       const { outbox, refused, elsewhere, leave, show } = begin();
       outbox.send(said("First."));
