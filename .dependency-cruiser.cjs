@@ -21,11 +21,11 @@ const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
 /** What joins the features: the definitions of the API, the store, the service, the adapters and the commands. */
 const JOINS = `${COMPOSITION}|^src/(api|database|service)\\.ts$|^src/cli/commands\\.ts$`;
 const ADAPTERS =
-  "^src/(store|git|sandbox|builder|connectors|sign-in|telemetry)/|^src/features/[^/]+/(sql/|sender\\.ts$)";
+  "^src/(store|git|sandbox|builder|connectors|sign-in|telemetry)/|^src/features/[^/]+/(sql/|(sender|mailer)\\.ts$)";
 const SQL = "^src/(store/postgres|features/[^/]+/sql)/";
 /** Through which a program reaches the world; crypto, path, buffer, util, streams and questions about addresses do not count. */
 const SOCKETS =
-  "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/undici/|^src/ground/net/(?!address\\.ts$)";
+  "^(net|tls|http|https|http2|dgram|dns)(/|$)|^node_modules/(undici|nodemailer)/|^src/ground/net/(?!address\\.ts$)";
 
 module.exports = {
   forbidden: [
@@ -59,7 +59,7 @@ module.exports = {
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$",
+          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|own|ssh-host|title))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },
@@ -474,7 +474,7 @@ module.exports = {
         path: "^src/",
         pathNot: [
           "^src/(domain|git|ground/net|starter|connectors|sign-in|sandbox|store/postgres|proxy|cli)/",
-          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page|features/[^/]+/sender)\\.ts$",
+          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page|features/[^/]+/(sender|mailer))\\.ts$",
         ],
       },
       to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },

@@ -67,6 +67,7 @@ import {
 } from "./sandbox/machine/disk/run-directory.ts";
 import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
+import { makeMailer } from "./features/notifications/mailer.ts";
 import { makeSender } from "./features/notifications/sender.ts";
 import { modelCalls } from "./features/model-providers/calls.ts";
 import { GatewayServer, ModelServers } from "./features/model-providers/ports/model-servers.ts";
@@ -80,6 +81,7 @@ import { makeSignIns } from "./connectors/sign-in.ts";
 import { SignInProviders } from "./sign-in/port.ts";
 import { makeProviders } from "./sign-in/providers.ts";
 import { Providers } from "./services/projects/model-keys.ts";
+import { Mailer } from "./features/notifications/ports/mailer.ts";
 import { OutboundSender } from "./features/notifications/ports/outbound-sender.ts";
 import { TokenSignIn } from "./store/ports/people/identity.ts";
 import * as Client from "./store/postgres/connection/client.ts";
@@ -226,9 +228,12 @@ export const withDoor = (saved: Context.Context<SavesDoor>, endpoint: SmartHttp)
 /** The way to the providers of models. Only their public addresses are dialled. */
 const providers = Layer.effect(Providers, makeWire([]));
 
-/** The way to receivers of outbound webhooks. */
-export const outboundSender = ({ webhookAllowHosts }: Config) =>
-  Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts }));
+/** The ways to receivers of outbound webhooks, and to people's mailboxes. */
+export const outboundSender = ({ webhookAllowHosts, mail }: Config) =>
+  Layer.merge(
+    Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts })),
+    Layer.succeed(Mailer, mail === null ? null : makeMailer(mail)),
+  );
 /** The way to the account's providers of models. */
 export const modelServers = ({ connectorAllowHosts }: Config) =>
   Layer.effect(ModelServers, makeModelServers(connectorAllowHosts));

@@ -11,6 +11,7 @@ import { parseTrustedProxies, type TrustedProxies } from "../domain/person/clien
 import { tokenKind } from "../domain/ids.ts";
 import type { KubernetesSettings } from "../domain/sandbox/kubernetes.ts";
 import type { DefaultModels } from "../domain/sandbox/model.ts";
+import { type MailSettings, parseMailFrom, parseMailServer } from "../domain/service/mail-server.ts";
 import { parseInstallationName } from "../domain/service/name.ts";
 import { parseNodeHost, parseNodeUrl } from "../domain/service/node.ts";
 import { sourceHosts, wrongSource } from "../domain/environment/packages.ts";
@@ -155,6 +156,8 @@ export interface Config extends TurnSettings {
   readonly sandboxOrphanMs: number;
   readonly setupTimeoutMs: number;
   readonly signIn: SignInSettings;
+  /** The way to people's mailboxes. Null: the service sends no mail. */
+  readonly mail: MailSettings | null;
   /** A sentence for each name that is set but is no setting. */
   readonly unknownSettings: readonly string[];
 }
@@ -269,6 +272,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     sandboxOrphanMs: read.duration("PLATFORM_SANDBOX_ORPHAN_MS"),
     setupTimeoutMs: read.duration("PLATFORM_SETUP_TIMEOUT_MS"),
     signIn: read.signIn(workingDirectory),
+    mail: read.mail(),
     unknownSettings: unknownSettings(environment),
   };
   if (read.problems.length > 0) throw new ConfigError({ problems: read.problems });
@@ -409,6 +413,20 @@ class Reader extends SettingReader {
         organization,
       }
     );
+  }
+
+  /** The value may contain a password, so it is not shown. */
+  mail(): MailSettings | null {
+    const name = "PLATFORM_SMTP_URL";
+    const url = this.text(name);
+    const server = url === null ? null : parseMailServer(url);
+    if (server !== null && Result.isFailure(server)) this.problem(name, "(hidden)", server.failure);
+    const set = this.together({
+      [name]: url,
+      PLATFORM_MAIL_FROM: this.parsed("PLATFORM_MAIL_FROM", parseMailFrom),
+    });
+    if (set === null || server === null || Result.isFailure(server)) return null;
+    return { server: server.success, from: set.PLATFORM_MAIL_FROM };
   }
 
   /** A provider that is set in part, or that would let everybody sign up, stops the start. */

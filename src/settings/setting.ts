@@ -12,6 +12,7 @@ export const GROUPS = [
   "Addresses",
   "Data and identity",
   "Sign-in",
+  "Mail",
   "Sandboxes",
   "Kubernetes",
   "Environments",

@@ -8,6 +8,7 @@ import { AGENT_ADAPTERS } from "../domain/runtimes/runtime.ts";
 import { DEFAULT_GATEWAY_MODEL } from "../domain/sandbox/model.ts";
 import { ENVIRONMENT_SETTINGS } from "./environment-settings.ts";
 import { KUBERNETES_SETTINGS } from "./kubernetes-settings.ts";
+import { MAIL_SETTINGS } from "./mail-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import { SIGN_IN_SETTINGS } from "./sign-in-settings.ts";
 import { SANDBOX_LIMIT_SETTINGS } from "./sandbox-settings.ts";
@@ -127,6 +128,7 @@ export const SETTINGS = define({
       "The first account's access token: `platform_pat_` and 43 characters. Set it if the first start has no terminal.",
   },
   ...SIGN_IN_SETTINGS,
+  ...MAIL_SETTINGS,
   ...PROVIDER_SETTINGS,
   ...KUBERNETES_SETTINGS,
   ...SANDBOX_LIMIT_SETTINGS,

@@ -5,6 +5,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import { describe, expect, test } from "vitest";
 import { readConfig, type Environment } from "../../src/settings/config.ts";
+import { MAIL_SERVER_EXPECTED } from "../../src/domain/service/mail-server.ts";
 import { SETTINGS } from "../../src/settings/settings.ts";
 import { INSTALLABLE_EXPECTED } from "../../src/domain/runtimes/runtimes.ts";
 import { freshDatabase } from "../support/postgres/postgres.ts";
@@ -395,4 +396,25 @@ test("says nothing of settings, and of variables of other programs and of sandbo
   ];
   const set = Object.fromEntries(others.map((name) => [name, "1"]));
   expect(read({ ...set, PLATFORM_IDLE_TIMEOUT_MS: "60000" }).unknownSettings).toEqual([]);
+});
+
+test("mail has a server and a sender, and its password is not shown", () => {
+  expect(read({}).mail).toBeNull();
+  const url = "smtps://platform%40example.com:pass%2Fword@mail.example.com";
+  const from = "Platform <platform@example.com>";
+  expect(read({ PLATFORM_SMTP_URL: url, PLATFORM_MAIL_FROM: from }).mail).toEqual({
+    server: {
+      host: "mail.example.com",
+      port: 465,
+      isSecure: true,
+      login: { user: "platform@example.com", password: "pass/word" },
+    },
+    from,
+  });
+  expect(settingProblems({ PLATFORM_SMTP_URL: url })).toEqual([
+    "PLATFORM_MAIL_FROM is not set; PLATFORM_SMTP_URL needs it",
+  ]);
+  expect(
+    settingProblems({ PLATFORM_SMTP_URL: "smtp://canary@mail.example.com", PLATFORM_MAIL_FROM: from }),
+  ).toEqual([`PLATFORM_SMTP_URL is "(hidden)"; expected ${MAIL_SERVER_EXPECTED}`]);
 });

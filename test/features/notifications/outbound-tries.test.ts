@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import {
+  healthAfter,
   retryAfterMs,
   tryVerdict,
   type TryOutcome,
@@ -34,6 +35,13 @@ it("tries again after longer and longer pauses, and gives up after the eighth tr
 it("respects a longer Retry-After within bounds, and ends at 2xx and 410", () => {
   expect([after(1, answered(503, 60_000)), after(1, answered(503, 1e12))]).toEqual([60, 36_000]);
   expect([after(1, answered(204)), after(1, answered(410))]).toEqual(["delivered", "failed"]);
+});
+
+it("gives up a delivery that no later try can bring, and cancels one that may not be sent", () => {
+  const ended = (ends: "failed" | "cancelled"): TryOutcome => ({ ...answered(550), ends });
+  expect([after(1, ended("failed")), after(1, ended("cancelled"))]).toEqual(["failed", "cancelled"]);
+  const health = { failingSince: 1, warnedAt: null };
+  expect(healthAfter(health, { is: "cancelled" }, 2)).toEqual({ ...health, disable: null });
 });
 
 it("reads seconds and dates", () => {

@@ -1,6 +1,6 @@
 /** What results mean for a receiver. Both adapters of the store use it, so that they cannot differ. */
 import { healthAfter, type DisabledReason, type Health } from "../rules/outbound-tries.ts";
-import type { DeliveryResult } from "./outbound-deliveries.ts";
+import type { DeliveryResult, DeliveryStatus } from "./outbound-deliveries.ts";
 
 /** Results of one receiver, in the order in which they came. */
 export const healthAfterAll = (
@@ -17,7 +17,7 @@ export const healthAfterAll = (
 };
 
 /** A result as columns of its delivery. */
-export const statusAfter = ({ verdict }: DeliveryResult): "pending" | "delivered" | "failed" =>
+export const statusAfter = ({ verdict }: DeliveryResult): DeliveryStatus =>
   verdict.is === "again" ? "pending" : verdict.is;
 
 export const dueAfter = ({ verdict }: DeliveryResult): number | null =>

@@ -36,6 +36,8 @@ export interface TryOutcome {
   readonly tookMs: number;
   /** Milliseconds from now, if the receiver said so. */
   readonly retryAfterMs: number | null;
+  /** No later try can succeed. `cancelled`: nothing was sent, which says nothing of the receiver. */
+  readonly ends?: "failed" | "cancelled";
 }
 
 export const isAccepted = ({ status }: TryOutcome): boolean =>
@@ -47,7 +49,9 @@ const GONE = 410;
 export type Verdict =
   | { readonly is: "delivered" }
   | { readonly is: "again"; readonly dueAt: number }
-  | { readonly is: "failed"; readonly isGone: boolean };
+  | { readonly is: "failed"; readonly isGone: boolean }
+  /** It may not be sent any more, which says nothing of its receiver. */
+  | { readonly is: "cancelled" };
 
 /**
  * What follows from a try.
@@ -60,8 +64,9 @@ export const tryVerdict = (
   { tries, now, jitter }: { readonly tries: number; readonly now: number; readonly jitter: number },
 ): Verdict => {
   if (isAccepted(outcome)) return { is: "delivered" };
+  if (outcome.ends === "cancelled") return { is: "cancelled" };
   const pause = PAUSES_MS[tries];
-  if (outcome.status === GONE || pause === undefined)
+  if (outcome.status === GONE || outcome.ends === "failed" || pause === undefined)
     return { is: "failed", isGone: outcome.status === GONE };
   const wanted = Math.min(outcome.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   return {
@@ -97,6 +102,7 @@ export const healthAfter = (
   verdict: Verdict,
   now: number,
 ): Health & { readonly disable: DisabledReason | null } => {
+  if (verdict.is === "cancelled") return { failingSince, warnedAt, disable: null };
   if (verdict.is === "delivered") return { failingSince: null, warnedAt: null, disable: null };
   const since = failingSince ?? now;
   const warned = warnedAt ?? (now - since >= WARN_AFTER_MS ? now : null);
