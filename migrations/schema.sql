@@ -481,6 +481,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_at_idx ON public.events USING brin (at);
 CREATE INDEX events_news_idx ON public.events USING btree (project_id, id DESC) WHERE (news IS NOT NULL);
+CREATE INDEX events_news_order_idx ON public.events USING btree (tx, id) WHERE (news IS NOT NULL);
 
 CREATE TABLE executor_calls (
   id uuid NOT NULL,
@@ -592,6 +593,7 @@ CREATE TABLE identities (
   id uuid NOT NULL,
   name text NOT NULL,
   signed_in_at timestamp with time zone,
+  email text,
   CONSTRAINT identities_id_unique UNIQUE (id),
   CONSTRAINT identities_pkey PRIMARY KEY (issuer, subject),
   CONSTRAINT identities_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
@@ -708,11 +710,11 @@ CREATE INDEX outbound_deliveries_list_idx ON public.outbound_deliveries USING bt
 
 CREATE TABLE outbound_webhooks (
   id uuid NOT NULL,
-  project_id uuid NOT NULL,
+  project_id uuid,
   format text NOT NULL,
-  shown_url text NOT NULL,
+  shown_url text,
   events text[] NOT NULL,
-  envelope bytea NOT NULL,
+  envelope bytea,
   sealed_version integer NOT NULL,
   previous_secret_until timestamp with time zone,
   status text NOT NULL,
@@ -723,14 +725,19 @@ CREATE TABLE outbound_webhooks (
   cursor_row bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL,
   updated_at timestamp with time zone NOT NULL,
+  user_id uuid,
+  CONSTRAINT outbound_webhooks_addressed CHECK ((((format = 'mail'::text) = (envelope IS NULL)) AND ((format = 'mail'::text) = (shown_url IS NULL)))),
   CONSTRAINT outbound_webhooks_disabled_reasoned CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
-  CONSTRAINT outbound_webhooks_format_known CHECK ((format = ANY (ARRAY['standard'::text, 'slack'::text, 'discord'::text]))),
+  CONSTRAINT outbound_webhooks_format_known CHECK ((format = ANY (ARRAY['standard'::text, 'slack'::text, 'discord'::text, 'mail'::text]))),
+  CONSTRAINT outbound_webhooks_owned CHECK (((project_id IS NULL) <> (user_id IS NULL))),
   CONSTRAINT outbound_webhooks_pkey PRIMARY KEY (id),
   CONSTRAINT outbound_webhooks_project_fkey FOREIGN KEY (project_id) REFERENCES projects(id) ON DELETE CASCADE,
   CONSTRAINT outbound_webhooks_reason_known CHECK ((disabled_reason = ANY (ARRAY['requested'::text, 'gone'::text, 'failing'::text, 'backlog'::text]))),
-  CONSTRAINT outbound_webhooks_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text])))
+  CONSTRAINT outbound_webhooks_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text]))),
+  CONSTRAINT outbound_webhooks_user_fkey FOREIGN KEY (user_id) REFERENCES users(id)
 );
 CREATE INDEX outbound_webhooks_project_idx ON public.outbound_webhooks USING btree (project_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX outbound_webhooks_user_key ON public.outbound_webhooks USING btree (user_id, ((format = 'mail'::text))) WHERE (user_id IS NOT NULL);
 
 CREATE TABLE outbox (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -745,6 +752,14 @@ CREATE TABLE outbox (
   CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
 CREATE INDEX outbox_actor_idx ON public.outbox USING btree (actor_kind, actor_id, id);
+
+CREATE TABLE own_notices_place (
+  is_only boolean NOT NULL DEFAULT true,
+  tx xid8 NOT NULL,
+  id bigint NOT NULL,
+  CONSTRAINT own_notices_place_pkey PRIMARY KEY (is_only),
+  CONSTRAINT own_notices_place_single CHECK (is_only)
+);
 
 CREATE TABLE previews (
   hash text NOT NULL,

@@ -18,8 +18,10 @@ import * as ProviderRows from "./features/model-providers/sql/model-providers.ts
 import * as UsageRows from "./features/model-providers/sql/model-usage.ts";
 import type { OutboundDeliveries } from "./features/notifications/ports/outbound-deliveries.ts";
 import type { OutboundWebhooks } from "./features/notifications/ports/outbound-webhooks.ts";
+import type { OwnReceivers } from "./features/notifications/ports/own-receivers.ts";
 import * as Deliveries from "./features/notifications/sql/outbound-deliveries.ts";
 import * as Webhooks from "./features/notifications/sql/outbound-webhooks.ts";
+import * as OwnReceiverRows from "./features/notifications/sql/own-receivers.ts";
 import type { Spend } from "./features/spend/ports/spend.ts";
 import * as SpendRows from "./features/spend/sql/spend.ts";
 import type { Subscriptions } from "./features/subscriptions/ports/subscriptions.ts";
@@ -40,6 +42,7 @@ export type Store =
   | Reviewers
   | OutboundDeliveries
   | OutboundWebhooks
+  | OwnReceivers
   | Spend
   | Subscriptions;
 
@@ -57,6 +60,7 @@ export const postgresStore = Layer.mergeAll(
   SubscriptionRows.layer,
   Deliveries.layer,
   Webhooks.layer,
+  OwnReceiverRows.layer,
 ).pipe(Layer.provide(storeParts));
 
 /** The columns with sealed values. */

@@ -10,6 +10,7 @@ import { readAt, request } from "../api/client.ts";
 import { notificationState, notify } from "./attention.ts";
 import { browserChoice, objectOr } from "../frame/kept.ts";
 import { now } from "../elements/format.ts";
+import { isStartedBy } from "../../src/domain/session/own.ts";
 import { projectPath } from "../projects/project.ts";
 import { writtenTo } from "./written.ts";
 import type { Session } from "../wire.d.ts";
@@ -29,11 +30,15 @@ let later: ReturnType<typeof globalThis.setTimeout> | undefined;
 
 const pathOf = ({ project_id: project, id }: Session) => `${projectPath(project)}/sessions/${id}`;
 
-/** Whether the person started it, and not a trigger or an agent of hers. */
-const isStartedBy = (
-  { created_by: by, trigger_slug: slug, parent_session_id: parent }: Session,
-  userId: string,
-) => by === userId && slug === null && parent === null;
+const isOwn = (session: Session, userId: string): boolean =>
+  isStartedBy(
+    {
+      createdBy: session.created_by,
+      triggerSlug: session.trigger_slug,
+      parentSessionId: session.parent_session_id,
+    },
+    userId,
+  );
 
 /** The reader's sessions. */
 const readOwn = async (userId: string): Promise<Session[]> => {
@@ -45,7 +50,7 @@ const readOwn = async (userId: string): Promise<Session[]> => {
   const found = await Promise.all(
     others.map((path) => readAt<"GET /v1/projects/:pid/sessions/:sid">(path).catch(() => null)),
   );
-  const own = sessions.filter((one) => isStartedBy(one, userId) || written.includes(pathOf(one)));
+  const own = sessions.filter((one) => isOwn(one, userId) || written.includes(pathOf(one)));
   return [...own, ...found.filter((one) => one !== null)];
 };
 

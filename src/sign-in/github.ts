@@ -9,7 +9,7 @@ import {
   customFetch,
   fetchProtectedResource,
 } from "openid-client";
-import { personName, type SignInCause } from "../domain/person/sign-in.ts";
+import { mailAddress, personName, type SignInCause } from "../domain/person/sign-in.ts";
 import { ANSWER_SECONDS, AnswerRefused, asking, authorizationUrl, sendRequest, tokensFor } from "./client.ts";
 import type { SignInProvider } from "./port.ts";
 
@@ -92,6 +92,8 @@ export const githubProvider = (options: GithubOptions): SignInProvider => {
           issuer: ISSUER,
           subject: String(id),
           name: personName(user?.["name"], user?.["login"]),
+          // The address of her public profile, which GitHub offers only if it is verified. Others need a scope.
+          email: mailAddress(user?.["email"]),
           entryRefusal: null,
           signUpRefusal: await membershipRefusal(token),
         };

@@ -19,6 +19,7 @@ import {
   groupRefusal,
   personName,
   signUpRefusal,
+  verifiedAddress,
   type Claims,
   type OidcGroups,
   type OidcSettings,
@@ -89,17 +90,16 @@ const withClientAuth = async <A>(methods: ClientAuthMethod[], ask: () => Promise
 const readClaims = async (
   configuration: Configuration,
   tokens: Awaited<ReturnType<typeof tokensFor>>,
-  { groups = null, allowedDomains }: OidcOptions,
+  { groups = null }: OidcOptions,
 ): Promise<Claims & { readonly sub: string }> => {
   const claims = tokens.claims();
   if (claims === undefined) throw new AnswerRefused("the answer has no ID token");
   if (configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const hasGroups = groups === null || claims[groups.claim] !== undefined;
   const isWhole = hasGroups && typeof claims["email"] === "string" && typeof claims["name"] === "string";
-  const isVerifiedSaid = allowedDomains.length === 0 || claims["email_verified"] !== undefined;
-  if (isWhole && isVerifiedSaid) return claims;
+  if (isWhole && claims["email_verified"] !== undefined) return claims;
   const userInfo: Promise<Claims> = fetchUserInfo(configuration, tokens.access_token, claims.sub);
-  // A person with an identity here needs no verified address.
+  // A person with an identity here gets in without a verified address.
   const info = await (isWhole ? userInfo.catch((): Claims => ({})) : userInfo);
   // The ID token is signed, the user info is not. An address and its verification come from the same of the two.
   const { email } = claims;
@@ -123,6 +123,7 @@ const toPerson = (
     issuer,
     subject: claims.sub,
     name: personName(claims["name"], claims["preferred_username"], claims["email"]),
+    email: verifiedAddress(claims, options.trustsAddresses ?? false),
     entryRefusal,
     signUpRefusal: entryRefusal ?? signUpRefusal(claims, { ...options, groups }),
   };

@@ -23,6 +23,8 @@ export interface ProvidedPerson {
   readonly subject: string;
   /** A name to show, if she is new. */
   readonly name: string;
+  /** The address that the provider verified. Null if it says none. */
+  readonly email: string | null;
   /** Why the settings do not let her in at all. Null if they do. */
   readonly entryRefusal: SignInCause | null;
   /** Why the settings do not let her sign up without an invitation. Null if they do. */

@@ -15,7 +15,12 @@ const SSO = "https://sso.example.com";
 const ADA = { issuer: SSO, subject: "ada" };
 
 /** As a provider gives it. */
-const given = (identity: typeof ADA, name = "Ada") => ({ ...identity, name, id: randomUUID() });
+const given = (identity: typeof ADA, name = "Ada", email: string | null = null) => ({
+  ...identity,
+  name,
+  email,
+  id: randomUUID(),
+});
 
 const signingIn = Effect.gen(function* () {
   const { world, isAlive } = yield* scene;

@@ -59,7 +59,8 @@ const checkClaims = (check: Check): void => {
       const [first] = both.flat();
       expect(first).toMatchObject({
         webhookId: receiver.id,
-        projectId: world.projectId,
+        ownerId: world.projectId,
+        person: null,
         format: "standard",
         message: "{}",
         tries: 1,

@@ -37,6 +37,7 @@ import { checkModelProviders } from "./store-model-providers.ts";
 import { checkOutboundDeliveries } from "./store-outbound-deliveries.ts";
 import { checkOutboundEvents } from "./store-outbound-events.ts";
 import { checkTurnEndings } from "./store-turn-endings.ts";
+import { checkOwnReceivers } from "./store-own-receivers.ts";
 import { checkOutboundWebhooks } from "./store-outbound-webhooks.ts";
 import { checkProjectUsage } from "./store-project-usage.ts";
 import { checkQueue, checkQueuedRequests } from "./store-queue.ts";
@@ -116,6 +117,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkOutboundWebhooks(check);
     checkOutboundDeliveries(check);
     checkOutboundEvents(check);
+    checkOwnReceivers(check);
     checkTurnEndings(check);
     checkWatch(check);
   });

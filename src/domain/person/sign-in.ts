@@ -1,5 +1,6 @@
 /** Signing in at a provider: where it begins, where it leads, and how people are called. */
 import * as Result from "effect/Result";
+import { isMailAddress } from "../service/mail-server.ts";
 
 export const PROVIDERS = ["oidc", "github"] as const;
 export type ProviderId = (typeof PROVIDERS)[number];
@@ -133,6 +134,14 @@ const addressRefusal = (claims: Claims, trustsAddresses: boolean): SignInCause |
   if (TRUE.test(String(claim))) return null;
   return FALSE.test(String(claim)) ? "email_unverified" : "email_verified_unreadable";
 };
+
+/** A value as the address of one mailbox. Null: it is none. */
+export const mailAddress = (value: unknown): string | null =>
+  typeof value === "string" && isMailAddress(value) ? value : null;
+
+/** The person's address, if the provider verified it. */
+export const verifiedAddress = (claims: Claims, trustsAddresses: boolean): string | null =>
+  addressRefusal(claims, trustsAddresses) === null ? mailAddress(claims["email"]) : null;
 
 /** Why a person in the groups may not sign up. Where only groups are set, they say who does. */
 export const signUpRefusal = (

@@ -1,5 +1,5 @@
 /**
- * Tells receivers outside of a project's events (api.md 12). A round turns new events into deliveries, and begins to send those
+ * Tells receivers outside of a project's events (api.md 12), and people of what is theirs (api.md 2 "Notices"). A round turns new events into deliveries, and begins to send those
  * that are due. It waits for no receiver.
  *
  *  W1 A receiver's place in the events moves with its deliveries (outbound-webhooks.ts O2), on whichever node is first.
@@ -17,6 +17,9 @@ import { outboundMessage, type OutboundMessage } from "./rules/outbound-event.ts
 import { tryVerdict } from "./rules/outbound-tries.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Outbound } from "./outbound.ts";
+import { isWanted, ownMessage } from "./rules/own-notice.ts";
+import { OwnReceivers } from "./ports/own-receivers.ts";
+import type { StoreError } from "../../store/ports/journal.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Faults } from "../../store/ports/faults.ts";
 import {
@@ -54,6 +57,14 @@ export interface OutboundOptions {
   readonly publicUrl: string;
 }
 
+const deliveryOf = (message: OutboundMessage) =>
+  Effect.map(newUuid, (id) => ({
+    id,
+    messageId: message.id,
+    type: message.type,
+    message: JSON.stringify(message),
+  }));
+
 /** Turns a receiver's next events into deliveries (W1). @returns whether there may be more */
 const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicUrl }: OutboundOptions) {
   const { id, projectId, projectName, cursor, events: wanted } = receiver;
@@ -67,14 +78,7 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
     const message = outboundMessage(event, { projectName, publicUrl });
     return message !== null && wanted.some((type) => type === message.type) ? [message] : [];
   });
-  const deliveries = yield* Effect.forEach(messages, (message) =>
-    Effect.map(newUuid, (deliveryId) => ({
-      id: deliveryId,
-      messageId: message.id,
-      type: message.type,
-      message: JSON.stringify(message),
-    })),
-  );
+  const deliveries = yield* Effect.forEach(messages, deliveryOf);
   const now = yield* Clock.currentTimeMillis;
   const isFirst = yield* (yield* OutboundWebhooks).collect({
     projectId,
@@ -88,10 +92,29 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
   return read.events.length >= EVENTS_AT_ONCE;
 });
 
+/** Turns the next events into deliveries for people whom they concern (own-receivers.ts R2). @returns whether there may be more */
+const collectOwn = Effect.fnUntraced(function* ({ publicUrl }: OutboundOptions) {
+  const receivers = yield* OwnReceivers;
+  const found = yield* receivers.news(EVENTS_AT_ONCE);
+  if (found === null) return false;
+  const wanted = found.news.flatMap((news) => {
+    const message = ownMessage(news, publicUrl);
+    if (message === null) return [];
+    return news.receivers.flatMap((receiver) =>
+      isWanted(news, receiver) ? [{ receiverId: receiver.id, message }] : [],
+    );
+  });
+  const deliveries = yield* Effect.forEach(wanted, ({ receiverId, message }) =>
+    Effect.map(deliveryOf(message), (delivery) => ({ receiverId, ...delivery })),
+  );
+  yield* receivers.collect({ to: found.to, deliveries, now: yield* Clock.currentTimeMillis });
+  return found.news.length >= EVENTS_AT_ONCE;
+});
+
 /** Sends a claimed delivery, and says what follows from its answer. */
 const deliver = Effect.fnUntraced(function* (
   claimed: ClaimedDelivery,
-): Effect.fn.Return<DeliveryResult, never, Outbound> {
+): Effect.fn.Return<DeliveryResult, StoreError, Outbound> {
   const { id, webhookId, claim, tries } = claimed;
   const message = JSON.parse(claimed.message) as OutboundMessage;
   const outcome = yield* (yield* Outbound).send({ ...claimed, id: webhookId }, message);
@@ -176,6 +199,7 @@ export const outboundWebhooksLayer = (options: OutboundOptions) =>
           const more = yield* collect(receiver, options);
           if (more || behind.length === RECEIVERS_AT_ONCE) yield* Queue.offer(early, undefined);
         }
+        if (yield* collectOwn(options)) yield* Queue.offer(early, undefined);
         yield* begin;
         const now = yield* Clock.currentTimeMillis;
         if (now - prunedAt < PRUNE_PERIOD_MS) return;

@@ -261,7 +261,10 @@ const test = Effect.fnUntraced(function* (params: Params) {
   const { publicUrl } = yield* Addresses;
   const at = yield* Clock.currentTimeMillis;
   const about = { at, projectId: project.id, projectName: project.name, publicUrl };
-  const outcome = yield* (yield* Outbound).send(webhook, testMessage(yield* newUuid, about));
+  const outcome = yield* (yield* Outbound).send(
+    { ...webhook, ownerId: webhook.projectId, person: null },
+    testMessage(yield* newUuid, about),
+  );
   const { status, error, answer } = outcome;
   return { delivered: isAccepted(outcome), status, error, answer, took_ms: Math.round(outcome.tookMs) };
 });

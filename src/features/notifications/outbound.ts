@@ -1,6 +1,6 @@
 /**
  * Sends an event's message to a receiver: opens its sealed address and secrets, signs, sends, and counts the outcomes of this
- * process.
+ * process. Mail goes to its person's address.
  */
 import * as Clock from "effect/Clock";
 import * as Context from "effect/Context";
@@ -8,20 +8,24 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import type { OutboundMessage } from "./rules/outbound-event.ts";
-import { formattedBody, type OutboundFormat } from "./rules/outbound-format.ts";
+import { formattedBody, mailText, type OutboundFormat } from "./rules/outbound-format.ts";
 import { readReceiverSecrets, sealedName, signingSecrets } from "./rules/outbound-receiver.ts";
 import { signatureHeaders } from "./rules/outbound-signature.ts";
 import { isAccepted, keptAnswer, retryAfterMs, type TryOutcome } from "./rules/outbound-tries.ts";
+import { whyLapsed } from "../../domain/person/role.ts";
 import { unsealSecret } from "../../domain/secret/secret.ts";
-import type { OutboundWebhook } from "./ports/outbound-webhooks.ts";
+import type { Stored } from "../../store/ports/journal.ts";
+import { Mailer } from "./ports/mailer.ts";
+import type { ClaimedDelivery } from "./ports/outbound-deliveries.ts";
+import { OwnReceivers } from "./ports/own-receivers.ts";
 import { Measures } from "../../telemetry/port.ts";
 import { Keyring } from "../../services/keyring.ts";
 import { OutboundSender } from "./ports/outbound-sender.ts";
 
 /** What a request needs of its receiver. */
-export interface Receiver extends Pick<OutboundWebhook, "id" | "projectId" | "sealed"> {
-  readonly format: OutboundFormat;
-}
+export type Receiver = Pick<ClaimedDelivery, "ownerId" | "person" | "format" | "sealed"> & {
+  readonly id: string;
+};
 
 export const OUTCOMES = ["delivered", "refused", "no_answer"] as const;
 export type CountedOutcome = (typeof OUTCOMES)[number];
@@ -29,21 +33,28 @@ export type CountedOutcome = (typeof OUTCOMES)[number];
 export class Outbound extends Context.Service<
   Outbound,
   {
-    /** One request. It never fails: a receiver that cannot be reached is an outcome, too. */
-    readonly send: (receiver: Receiver, message: OutboundMessage) => Effect.Effect<TryOutcome>;
+    /** One request, or one mail. A receiver that cannot be reached is an outcome, too. A person who may not see the project is sent nothing. */
+    readonly send: (receiver: Receiver, message: OutboundMessage) => Stored<TryOutcome>;
     /** Requests since this process began, by outcome. */
     readonly counts: () => ReadonlyMap<CountedOutcome, number>;
   }
 >()("platform/notifications/Outbound") {}
 
-const UNREADABLE: TryOutcome = {
+const none = (error: string, ends?: "cancelled"): TryOutcome => ({
   status: null,
-  error:
-    "The stored address cannot be opened with this service's master key. Delete the webhook and add it again.",
+  error,
   answer: "",
   tookMs: 0,
   retryAfterMs: null,
-};
+  ...(ends !== undefined && { ends }),
+});
+
+const UNREADABLE = none(
+  "The stored address cannot be opened with this service's master key. Delete the webhook and add it again.",
+);
+const NO_ACCESS = none("The person may not see the project any more.", "cancelled");
+const NO_SERVER = none("This service sends no mail: its operator has named no mail server.", "cancelled");
+const NO_ADDRESS = none("No sign-in of the person has a verified address.", "cancelled");
 
 const countedAs = (outcome: TryOutcome): CountedOutcome => {
   if (isAccepted(outcome)) return "delivered";
@@ -55,12 +66,18 @@ export const outboundLayer = Layer.effect(
   Effect.gen(function* () {
     const { secrets: keyring } = yield* Keyring;
     const sender = yield* OutboundSender;
+    const mailer = yield* Mailer;
+    const { address } = yield* OwnReceivers;
     const measures = yield* Measures;
     const counts = new Map<CountedOutcome, number>();
 
-    const exchange = Effect.fnUntraced(function* (receiver: Receiver, message: OutboundMessage) {
-      const { id, projectId, sealed, format } = receiver;
-      const place = { projectId, name: sealedName(id), version: sealed.version };
+    const request = Effect.fnUntraced(function* (
+      { id, ownerId, sealed }: Receiver,
+      format: OutboundFormat,
+      message: OutboundMessage,
+    ) {
+      if (sealed === null) return UNREADABLE;
+      const place = { projectId: ownerId, name: sealedName(id), version: sealed.version };
       const opened = unsealSecret(keyring, place, sealed.envelope);
       if (Result.isFailure(opened)) return UNREADABLE;
       const secrets = readReceiverSecrets(opened.success);
@@ -82,10 +99,25 @@ export const outboundLayer = Layer.effect(
       return { status, error, answer: keptAnswer(answer.body), tookMs, retryAfterMs: wanted };
     });
 
+    const mail = Effect.fnUntraced(function* (userId: string, message: OutboundMessage) {
+      if (mailer === null) return NO_SERVER;
+      const to = yield* address(userId);
+      if (to === null) return NO_ADDRESS;
+      return yield* mailer({ to, id: message.id, ...mailText(message) });
+    });
+
+    const exchange = (receiver: Receiver, message: OutboundMessage) => {
+      const { person, format } = receiver;
+      if (person !== null && whyLapsed(person, "viewer") !== null) return Effect.succeed(NO_ACCESS);
+      if (format !== "mail") return request(receiver, format, message);
+      return person === null ? Effect.succeed(NO_ADDRESS) : mail(person.id, message);
+    };
+
     return {
       send: (receiver, message) =>
         Effect.tap(exchange(receiver, message), (outcome) =>
           Effect.sync(() => {
+            if (outcome.ends === "cancelled") return;
             const counted = countedAs(outcome);
             counts.set(counted, (counts.get(counted) ?? 0) + 1);
             measures.observe("delivery_seconds", { outcome: counted }, outcome.tookMs / 1000);

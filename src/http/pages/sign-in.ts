@@ -173,8 +173,8 @@ const entryOf = Effect.fnUntraced(function* (flow: Flow, { signUpRefusal }: Prov
 });
 
 /** What the store keeps of a person who came back from a provider. */
-const identityOf = ({ issuer, subject, name }: ProvidedPerson) =>
-  Effect.map(newUuid, (id): NewIdentity => ({ id, issuer, subject, name }));
+const identityOf = ({ issuer, subject, name, email }: ProvidedPerson) =>
+  Effect.map(newUuid, (id): NewIdentity => ({ id, issuer, subject, name, email }));
 
 const DEACTIVATED = [
   403,

@@ -132,10 +132,10 @@ const previousSecret = ({
 /** Sorts before every other id. */
 export const NO_ID = "00000000-0000-0000-0000-000000000000";
 
-/** Rows with an id and one envelope each. They are sealed with the owner as their project. */
+/** Rows with an id and one envelope each. They are sealed with the owner as their project. Rows without both are left alone. */
 interface SealedTable {
   readonly table: string;
-  readonly owner: "project_id" | "account_id";
+  readonly owner: "project_id" | "account_id" | "user_id";
   /** The beginning of the name under which a row is sealed. Its id follows. */
   readonly before: string;
 }
@@ -149,7 +149,7 @@ export const resealRows = ({ table, owner, before }: SealedTable) =>
     for (;;) {
       const rows = yield* sql<SealedRow & { readonly id: string }>`
         SELECT id, ${sql(owner)} AS "projectId", ${before} || id::text AS name, sealed_version AS version, envelope
-        FROM ${sql(table)} WHERE id > ${after}::uuid ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
+        FROM ${sql(table)} WHERE id > ${after}::uuid AND ${sql(owner)} IS NOT NULL AND envelope IS NOT NULL ORDER BY id LIMIT ${PORTION} FOR UPDATE`;
       for (const row of rows) {
         const envelope = Buffer.from(yield* reseal(row));
         yield* sql`UPDATE ${sql(table)} SET envelope = ${envelope} WHERE id = ${row.id}`;

@@ -6,8 +6,8 @@
  *  D2 A row is the text of its record, exact for every type. The snapshot names the migrations to which its table
  *     belongs.
  *     The schema may be older than the program, so every table is named by the catalogue.
- *  D3 Values that contain transaction ids are only valid on their server. Events and their pruning horizons are left
- *     out (their readers are told `reset`), and a column of transaction ids takes its default.
+ *  D3 Values that contain transaction ids are only valid on their server. Events, their pruning horizons and the place
+ *     of people's notices are left out (readers of events are told `reset`), and a column of transaction ids takes its default.
  */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
@@ -31,7 +31,7 @@ export class RowsFailed extends Schema.TaggedError<RowsFailed>()("RowsFailed", {
 /** The record of the schema itself. A restore finds it as the migrations wrote it. */
 const RECORD = "schema_migrations";
 /** Events can be made again, and no sandbox waits for a session of a copy. An older schema need not have these tables. */
-const LEFT_OUT = [RECORD, "events", "event_horizons", "warm_sandboxes"];
+const LEFT_OUT = [RECORD, "events", "event_horizons", "own_notices_place", "warm_sandboxes"];
 /** How much text is read or written at a time. */
 const PORTION_BYTES = 1024 * 1024;
 const PORTION_ROWS = 1_000;

@@ -8,6 +8,7 @@ import {
   personName,
   returnPath,
   signUpRefusal,
+  verifiedAddress,
 } from "../../../src/domain/person/sign-in.ts";
 
 describe("the path after a sign-in", () => {
@@ -114,6 +115,23 @@ describe("who may sign up", () => {
     expect(signUpRefusal({ email }, trusting)).toBe(null);
     expect(signUpRefusal({ email, email_verified: false }, trusting)).toBe("email_unverified");
     expect(signUpRefusal({}, trusting)).toBe("email_missing");
+  });
+
+  it("mail goes to an address that the provider verified, or whose issuer counts as right", () => {
+    const addresses = [
+      [{ email, email_verified: true }, false],
+      [{ email }, true],
+      [{ email }, false],
+      [{ email, email_verified: false }, true],
+      [{ email: `${email}, eve@example.com`, email_verified: true }, false],
+    ] as const;
+    expect(addresses.map(([claims, trusts]) => verifiedAddress(claims, trusts))).toEqual([
+      email,
+      email,
+      null,
+      null,
+      null,
+    ]);
   });
 
   it("without domains, the groups say who does", () => {

@@ -49,7 +49,7 @@ const signIn = (
   const user = tables.users.get(userId);
   if (user === undefined || user.deactivatedAt !== null) return { kind: "deactivated" };
   const { accountId, name } = user;
-  tables.identities.set(key, { ...row, name: identity.name, signedInAt: now });
+  tables.identities.set(key, { ...row, name: identity.name, email: identity.email, signedInAt: now });
   noteSignIn(tables, userId, now);
   const opened = { accountId, userId, projectId: null, opener: null, identityId: row.id };
   insertSession(tables, session, { ...opened, signedInBy });

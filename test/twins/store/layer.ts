@@ -30,6 +30,7 @@ import * as People from "./people.ts";
 import * as ModelProviders from "./model-providers.ts";
 import * as OutboundDeliveries from "./outbound-deliveries.ts";
 import * as OutboundWebhooks from "./outbound-webhooks.ts";
+import * as OwnReceivers from "./own-receivers.ts";
 import * as Previews from "./previews.ts";
 import * as ProjectDeletions from "./project-deletions.ts";
 import * as ProjectUsage from "./project-usage.ts";
@@ -81,6 +82,7 @@ export const overTables = Layer.mergeAll(
   People.layer,
   OutboundDeliveries.layer,
   OutboundWebhooks.layer,
+  OwnReceivers.layer,
   Previews.layer,
   ProjectDeletions.layer,
   ProjectUsage.layer,

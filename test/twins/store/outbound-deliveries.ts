@@ -14,6 +14,7 @@ import {
   type OutboundDelivery,
 } from "../../../src/features/notifications/ports/outbound-deliveries.ts";
 import { disableReceiver } from "./outbound-webhooks.ts";
+import type { OutboundMessage } from "../../../src/features/notifications/rules/outbound-event.ts";
 import type { OutboundDeliveryRow } from "./outbound-rows.ts";
 import { pageFrom } from "./pages.ts";
 import { Tables, type TableSet } from "./tables.ts";
@@ -54,8 +55,24 @@ const dueOf = (tables: TableSet, webhookId: string, { now, each }: { now: number
     .map((due, turn) => Object.assign(due, { turn }));
 };
 
+/** What a claim says of a delivery's receiver. */
+const receiverOf = (tables: TableSet, { webhookId, message }: OutboundDelivery) => {
+  const webhook = tables.outboundWebhooks.get(webhookId)?.record;
+  if (webhook !== undefined) {
+    const { projectId: ownerId, format, sealed, failingSince } = webhook;
+    return { ownerId, person: null, format, sealed, isFailing: failingSince !== null };
+  }
+  const own = tables.ownReceivers.get(webhookId)?.record;
+  if (own === undefined) return null;
+  const { userId, format, sealed, failingSince } = own;
+  const { data } = JSON.parse(message) as OutboundMessage;
+  const person = { id: userId, ...tables.personNow(userId, String(data["project_id"])) };
+  return { ownerId: userId, person, format, sealed, isFailing: failingSince !== null };
+};
+
 const claim = (tables: TableSet, { now, leaseUntil, room }: ClaimRequest): readonly ClaimedDelivery[] => {
-  const enabled = [...tables.outboundWebhooks.values()].filter(({ record }) => record.status === "enabled");
+  const receivers = [...tables.outboundWebhooks.values(), ...tables.ownReceivers.values()];
+  const enabled = receivers.filter(({ record }) => record.status === "enabled");
   const due = (isFailing: boolean, each: number) =>
     enabled
       .filter(({ record }) => (record.failingSince !== null) === isFailing)
@@ -63,15 +80,13 @@ const claim = (tables: TableSet, { now, leaseUntil, room }: ClaimRequest): reado
       .toSorted(inTurn);
   const chosen = [...due(false, room.each), ...due(true, 1).slice(0, Math.max(room.failing, 0))];
   return chosen.slice(0, room.all).flatMap(({ row }) => {
-    const webhook = tables.outboundWebhooks.get(row.record.webhookId)?.record;
-    if (webhook === undefined) return [];
+    const receiver = receiverOf(tables, row.record);
+    if (receiver === null) return [];
     const record = { ...row.record, tries: row.record.tries + 1 };
     const claimed = { record, leasedUntil: leaseUntil, claim: row.claim + 1 };
     tables.outboundDeliveries.set(record.id, claimed);
     const { id, webhookId, messageId, message, tries } = record;
-    const { projectId, format, sealed, failingSince } = webhook;
-    const of = { projectId, format, sealed, isFailing: failingSince !== null };
-    return [{ id, webhookId, messageId, message, tries, claim: claimed.claim, ...of }];
+    return [{ id, webhookId, messageId, message, tries, claim: claimed.claim, ...receiver }];
   });
 };
 
@@ -95,11 +110,14 @@ const write = (tables: TableSet, result: DeliveryResult, now: number): boolean =
 const record = (tables: TableSet, results: readonly DeliveryResult[], now: number): void => {
   const counted = results.filter((result) => write(tables, result, now));
   for (const [id, own] of Map.groupBy(counted, ({ webhookId }) => webhookId)) {
-    const row = tables.outboundWebhooks.get(id);
-    if (row === undefined) continue;
-    const { disable, ...health } = healthAfterAll(row.record, own, now);
-    const { failingSince, warnedAt } = health;
-    tables.outboundWebhooks.set(id, { ...row, record: { ...row.record, failingSince, warnedAt } });
+    const [row, person] = [tables.outboundWebhooks.get(id), tables.ownReceivers.get(id)];
+    const known = row ?? person;
+    if (known === undefined) continue;
+    const { disable, failingSince, warnedAt } = healthAfterAll(known.record, own, now);
+    const health = { failingSince, warnedAt };
+    if (row !== undefined) tables.outboundWebhooks.set(id, { ...row, record: { ...row.record, ...health } });
+    if (person !== undefined)
+      tables.ownReceivers.set(id, { ...person, record: { ...person.record, ...health } });
     if (disable !== null) disableReceiver(tables, id, { reason: disable, now });
   }
 };

@@ -9,6 +9,7 @@ import {
   DELIVERIES_WAITING_MAX,
   OutboundWebhooks,
   ReceiversFull,
+  type NewDelivery,
   type NewOutboundWebhook,
   type OutboundWebhook,
   type ReceiverBehind,
@@ -31,22 +32,24 @@ const edit = (tables: TableSet, row: OutboundWebhookRow, part: Partial<OutboundW
   return record;
 };
 
-/** Disables an enabled receiver: cancels what waits, and writes the event (ports/outbound-webhooks.ts O3). */
+/** Disables an enabled receiver: cancels what waits, and writes the event of its project (ports/outbound-webhooks.ts O3). */
 export const disableReceiver = (
   tables: TableSet,
   id: string,
   { reason, now }: { readonly reason: DisabledReason; readonly now: number },
 ): void => {
-  const row = tables.outboundWebhooks.get(id);
-  if (row?.record.status !== "enabled") return;
-  edit(tables, row, { status: "disabled", disabledReason: reason, updatedAt: now });
+  const [row, own] = [tables.outboundWebhooks.get(id), tables.ownReceivers.get(id)];
+  if ((row ?? own)?.record.status !== "enabled") return;
+  const disabled = { status: "disabled", disabledReason: reason, updatedAt: now } as const;
+  if (row !== undefined) edit(tables, row, disabled);
+  if (own !== undefined) tables.ownReceivers.set(id, { ...own, record: { ...own.record, ...disabled } });
   for (const [key, delivery] of tables.outboundDeliveries) {
     const { record } = delivery;
     if (record.webhookId !== id || record.status !== "pending") continue;
     const cancelled = { ...record, status: "cancelled", dueAt: null, endedAt: now } as const;
     tables.outboundDeliveries.set(key, { ...delivery, record: cancelled, leasedUntil: null });
   }
-  tables.events.append([webhookDisabledEvent(row.record, reason, now)]);
+  if (row !== undefined) tables.events.append([webhookDisabledEvent(row.record, reason, now)]);
 };
 
 const create = (tables: TableSet, webhook: NewOutboundWebhook) => {
@@ -124,11 +127,13 @@ const behind = (tables: TableSet, limit: number): readonly ReceiverBehind[] =>
       cursor,
     }));
 
-const collect = (tables: TableSet, collected: Parameters<Service["collect"]>[0]): boolean => {
-  const { id, from, to, deliveries, now } = collected;
-  const row = tables.outboundWebhooks.get(id);
-  if (row?.record.status !== "enabled" || row.cursor !== from) return false;
-  tables.outboundWebhooks.set(id, { ...row, cursor: to });
+/** Writes deliveries of a receiver, due now. Beyond `DELIVERIES_WAITING_MAX` it is disabled. */
+export const insertDeliveries = (
+  tables: TableSet,
+  id: string,
+  deliveries: readonly NewDelivery[],
+  now: number,
+): void => {
   const own = [...tables.outboundDeliveries.values()].filter(({ record }) => record.webhookId === id);
   const known = new Set(own.map(({ record }) => record.messageId));
   const added = deliveries.filter(({ messageId }) => !known.has(messageId));
@@ -146,8 +151,15 @@ const collect = (tables: TableSet, collected: Parameters<Service["collect"]>[0])
     tables.outboundDeliveries.set(delivery.id, { record, leasedUntil: null, claim: 0 });
   }
   const waiting = own.filter(({ record }) => record.status === "pending").length + added.length;
-  if (deliveries.length > 0 && waiting > DELIVERIES_WAITING_MAX)
-    disableReceiver(tables, id, { reason: "backlog", now });
+  if (waiting > DELIVERIES_WAITING_MAX) disableReceiver(tables, id, { reason: "backlog", now });
+};
+
+const collect = (tables: TableSet, collected: Parameters<Service["collect"]>[0]): boolean => {
+  const { id, from, to, deliveries, now } = collected;
+  const row = tables.outboundWebhooks.get(id);
+  if (row?.record.status !== "enabled" || row.cursor !== from) return false;
+  tables.outboundWebhooks.set(id, { ...row, cursor: to });
+  if (deliveries.length > 0) insertDeliveries(tables, id, deliveries, now);
   return true;
 };
 

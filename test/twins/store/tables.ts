@@ -44,7 +44,7 @@ import type {
 import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
 import type { ModelUsageRow } from "./model-providers.ts";
 import type { ReservationRow, SpendLimitRow, SpendRow } from "./spend.ts";
-import type { OutboundDeliveryRow, OutboundWebhookRow } from "./outbound-rows.ts";
+import type { OutboundDeliveryRow, OutboundWebhookRow, OwnReceiverRow } from "./outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/projects/secrets.ts";
 import type { NewSession, NotedTurn, Session } from "../../../src/store/ports/sessions/sessions.ts";
@@ -307,6 +307,9 @@ export class TableSet {
   readonly secrets = new Map<string, Map<string, SecretRow>>();
   readonly outboundWebhooks = new Map<string, OutboundWebhookRow>();
   readonly outboundDeliveries = new Map<string, OutboundDeliveryRow>();
+  readonly ownReceivers = new Map<string, OwnReceiverRow>();
+  /** Of all people's receivers, in the events. */
+  ownNoticesPlace = 0;
   readonly modelProviders = new Map<string, ModelProvider>();
   readonly subscriptions = new Map<string, Subscription>();
   /** By sandbox. */

@@ -1,5 +1,5 @@
 /**
- * The port to the deliveries of a project's events (api.md 12). It is one of the store's ports, with the same adapters
+ * The port to the deliveries of events to receivers of projects and of people (api.md 12, 2 "Notices"). It is one of the store's ports, with the same adapters
  * (journal.ts).
  *
  *  O4 A delivery that is claimed is no other node's until its lease ends. A result counts only for the claim that it
@@ -7,7 +7,8 @@
  *  O5 A receiver's places for requests depend on its answers: one that fails has one place.
  */
 import * as Context from "effect/Context";
-import type { OutboundFormat } from "../rules/outbound-format.ts";
+import type { PersonNow } from "../../../domain/person/role.ts";
+import type { ReceiverFormat } from "../rules/outbound-format.ts";
 import type { TryOutcome, Verdict } from "../rules/outbound-tries.ts";
 import type { BadCursor } from "../../../store/ports/errors.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
@@ -18,7 +19,7 @@ import type { Page, PageRequest } from "../../../store/ports/page.ts";
 export const DELIVERIES_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 export const DELIVERIES_KEPT_EACH = 1000;
 
-/** `cancelled`: the receiver was disabled before. */
+/** `cancelled`: the receiver was disabled before, or it may not be told any more. */
 export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
 
 /** The last request and its answer. */
@@ -50,9 +51,13 @@ export interface ClaimedDelivery extends Pick<
 > {
   /** The number of the claim (O4). `tries` counts this one. */
   readonly claim: number;
-  readonly projectId: string;
-  readonly format: OutboundFormat;
-  readonly sealed: SealedReceiver;
+  /** The project or the person to whom the receiver belongs. Its address is sealed under this id. */
+  readonly ownerId: string;
+  /** Whose own it is, and what she may in the project of the message. Null: a project's. */
+  readonly person: (PersonNow & { readonly id: string }) | null;
+  readonly format: ReceiverFormat;
+  /** Null: mail. */
+  readonly sealed: SealedReceiver | null;
   /** The receiver's last request failed. */
   readonly isFailing: boolean;
 }

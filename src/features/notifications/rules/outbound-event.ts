@@ -178,6 +178,9 @@ export const outboundMessage = (
   };
 };
 
+/** Where a person changes what she is told. */
+export const noticesUrl = (publicUrl: string): string => `${publicUrl}/#/account`;
+
 /** The message of a test. */
 export const testMessage = (
   id: string,

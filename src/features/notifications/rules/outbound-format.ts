@@ -1,8 +1,10 @@
-/** The body of a request to a receiver: JSON for programs, or a line with a link for Slack and Discord. */
-import type { OutboundMessage } from "./outbound-event.ts";
+/** What a receiver gets: JSON for programs, a line with a link for Slack and Discord, or a short mail. */
+import { noticesUrl, type OutboundMessage } from "./outbound-event.ts";
 
 export const OUTBOUND_FORMATS = ["standard", "slack", "discord"] as const;
 export type OutboundFormat = (typeof OUTBOUND_FORMATS)[number];
+/** A person's own receiver may be her mailbox. */
+export type ReceiverFormat = OutboundFormat | "mail";
 
 /** Names of other systems have at most this many characters in a chat's line. */
 const NAME_MAX = 100;
@@ -21,38 +23,54 @@ const ENDED: Readonly<Record<string, string>> = {
   interrupted: "was interrupted",
 };
 
+/** In which session, if it has a name. */
+const inSession = ({ session_name: name }: OutboundMessage["data"]): string =>
+  name == null ? "" : ` in ${plain(name)}`;
+
 /** How a turn ended, and after that of which session, if it has a name. */
 const turnEnded = ({ data }: OutboundMessage): string => {
-  const { session_name: name, state, code, change_request: number } = data;
+  const { state, code, change_request: number } = data;
   return [
     `the agent ${ENDED[String(state)] ?? "has ended its turn"}`,
     code == null ? "" : ` (${plain(code)})`,
-    name == null ? "" : ` in ${plain(name)}`,
+    inSession(data),
     number == null ? "" : `, change request ${plain(number)} is open`,
   ].join("");
 };
+
+/** For what the agent waits. */
+const AWAITED: Readonly<Record<string, string>> = {
+  question: "an answer",
+  permission: "a permission",
+  plan: "the approval of its plan",
+};
+
+/** The session, by its name if the message has one. */
+const sessionOf = ({ session_name: name }: OutboundMessage["data"]): string =>
+  name == null ? "a session" : `the session ${plain(name)}`;
 
 /** What happened, as the rest of the line after the project's name. */
 const sentenceOf = (message: OutboundMessage): string => {
   const { type, data } = message;
   const [number, slug] = [plain(data["number"]), data["trigger_slug"]];
   const run = slug == null ? "a session that a person asked for" : `a run of the trigger ${plain(slug)}`;
+  const session = sessionOf(data);
   const because = (field: string) => (data[field] == null ? "" : ` (${plain(data[field])})`);
   switch (type) {
     case "session.waiting":
-      return "a session waits for a person";
+      return `${session} waits for ${AWAITED[String(data["reason"])] ?? "a person"}`;
     case "session.turn_ended":
       return turnEnded(message);
     case "approval.waiting":
-      return `a call of ${plain(data["tool"])} (${plain(data["connector"])}) waits for a person's approval`;
+      return `a call of ${plain(data["tool"])} (${plain(data["connector"])}) waits for a person's approval${inSession(data)}`;
     case "session.work_unsaved":
       return data["state"] === "waiting"
-        ? `the work of a session cannot be saved${because("reason")}, so its sandbox stays`
-        : `a session ended, and not all of its work could be saved${because("reason")}`;
+        ? `the work of ${session} cannot be saved${because("reason")}, so its sandbox stays`
+        : `${session} ended, and not all of its work could be saved${because("reason")}`;
     case "session.stopped":
-      return `a session stopped${because("stop_reason")}`;
+      return `${session} stopped${because("stop_reason")}`;
     case "session.failed":
-      return `a session failed${because("code")}`;
+      return `${session} failed${because("code")}`;
     case "change_request.opened":
       return `change request ${number} is open`;
     case "change_request.review_requested":
@@ -110,4 +128,19 @@ export const formattedBody = (format: OutboundFormat, message: OutboundMessage):
         allowed_mentions: { parse: [] },
       });
   }
+};
+
+export interface MailText {
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** A message as a mail of plain text. Its last line says where its reader turns such mail off. */
+export const mailText = (message: OutboundMessage): MailText => {
+  const [subject, url] = [lineOf(message), String(message.data["url"] ?? "")];
+  const [service = ""] = url.split("/#/", 1);
+  return {
+    subject,
+    text: `${subject}.\n\n${url}\n\n-- \nYou asked for this mail. Change that at ${noticesUrl(service)}\n`,
+  };
 };

@@ -1,7 +1,8 @@
-/** Deliveries of a project's events to its receivers: the table outbound_deliveries. */
+/** Deliveries of events to receivers: the table outbound_deliveries. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
+import type { PersonNow } from "../../../domain/person/role.ts";
 import type { Health } from "../rules/outbound-tries.ts";
 import { cutPage, readCursor } from "../../../store/cursor.ts";
 import { dueAfter, healthAfterAll, statusAfter } from "../ports/outbound-results.ts";
@@ -14,6 +15,7 @@ import {
   type OutboundDelivery,
 } from "../ports/outbound-deliveries.ts";
 import { makeDisable } from "./outbound-webhooks.ts";
+import { PERSON_NOW } from "../../../store/postgres/people/roles.ts";
 import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 
 /** How many deliveries one step of pruning removes. */
@@ -43,15 +45,28 @@ const deliveryOf = (row: Row): OutboundDelivery => {
 
 type Service = (typeof OutboundDeliveries)["Service"];
 
-interface ClaimRow extends Omit<ClaimedDelivery, "sealed"> {
+interface ClaimRow extends Omit<ClaimedDelivery, "sealed" | "person"> {
   readonly sealedVersion: number;
-  readonly envelope: Uint8Array;
+  readonly envelope: Uint8Array | null;
+  readonly userId: string | null;
+  /** Null: a project's, or the project is gone. */
+  readonly personNow: PersonNow | null;
 }
 
-const claimOf = ({ sealedVersion, envelope, ...row }: ClaimRow): ClaimedDelivery => ({
+const claimOf = ({ sealedVersion, envelope, userId, personNow, ...row }: ClaimRow): ClaimedDelivery => ({
   ...row,
-  sealed: { version: sealedVersion, envelope },
+  person: userId === null ? null : { id: userId, isActive: true, role: null, ...personNow },
+  sealed: envelope === null ? null : { version: sealedVersion, envelope },
 });
+
+/** What a receiver's person may in the project of a delivery's message. */
+const PERSON_OF_RECEIVER = `(
+  SELECT to_jsonb(found.*) FROM (
+    SELECT ${PERSON_NOW} FROM users
+      JOIN projects AS project ON project.id = (delivery.message::jsonb -> 'data' ->> 'project_id')::uuid
+    WHERE users.id = webhook.user_id
+  ) AS found
+)`;
 
 /**
  * Each receiver's due deliveries are locked up to its own free places; two nodes skip each other's. Then the first of
@@ -92,7 +107,9 @@ const makeClaim = Effect.gen(function* () {
         FROM chosen, outbound_webhooks AS webhook
         WHERE delivery.id = chosen.id AND webhook.id = delivery.outbound_webhook_id
         RETURNING delivery.id, delivery.outbound_webhook_id AS "webhookId", delivery.message_id AS "messageId",
-          delivery.message, delivery.tries, delivery.claim, webhook.project_id AS "projectId", webhook.format,
+          delivery.message, delivery.tries, delivery.claim, 
+          coalesce(webhook.project_id, webhook.user_id) AS "ownerId", webhook.user_id AS "userId", webhook.format,
+          CASE WHEN webhook.user_id IS NOT NULL THEN ${sql.literal(PERSON_OF_RECEIVER)} END AS "personNow",
           webhook.sealed_version AS "sealedVersion", webhook.envelope,
           webhook.failing_since IS NOT NULL AS "isFailing"`,
       (rows) => rows.map(claimOf),

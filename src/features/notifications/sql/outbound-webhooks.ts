@@ -17,19 +17,20 @@ import {
 } from "../ports/outbound-webhooks.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
-import { resealRows } from "../../../store/postgres/reseal.ts";
+import { type Resealing, resealRows } from "../../../store/postgres/reseal.ts";
 
 const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",
   envelope, previous_secret_until AS "previousSecretUntil", status, disabled_reason AS "disabledReason",
   failing_since AS "failingSince", warned_at AS "warnedAt", created_at AS "createdAt", updated_at AS "updatedAt"`;
 
 export const SEALED_COLUMNS = ["outbound_webhooks.envelope"] as const;
-/** Addresses and signing secrets of receivers. */
-export const resealReceivers = resealRows({
-  table: "outbound_webhooks",
-  owner: "project_id",
-  before: sealedName(""),
-});
+/** Addresses and signing secrets of receivers, which belong to projects or to people. @returns how many */
+export const resealReceivers = <E>(reseal: Resealing<E>["reseal"]) =>
+  Effect.zipWith(
+    resealRows({ table: "outbound_webhooks", owner: "project_id", before: sealedName("") })(reseal),
+    resealRows({ table: "outbound_webhooks", owner: "user_id", before: sealedName("") })(reseal),
+    (projects, people) => projects + people,
+  );
 
 interface Row extends Omit<OutboundWebhook, "sealed"> {
   readonly sealedVersion: number;
@@ -45,31 +46,28 @@ const firstWebhook = ([row]: readonly Row[]) => (row === undefined ? null : webh
 type Service = (typeof OutboundWebhooks)["Service"];
 
 /** A cursor of the events as its two columns (events.ts). */
-const placeOf = (cursor: string): { readonly tx: string; readonly row: string } => {
+export const placeOf = (cursor: string): { readonly tx: string; readonly row: string } => {
   const [tx = "0", row = "0"] = cursor.split(".");
   return { tx, row };
 };
 
 /**
- * Disables an enabled receiver inside the caller's transaction: cancels what waits, and writes the event (ports/outbound-webhooks.ts O3).
- *
- * @returns the row; null if it was not enabled.
+ * Disables an enabled receiver inside the caller's transaction: cancels what waits, and writes the event of its project
+ * (ports/outbound-webhooks.ts O3). A person's own receiver has no project.
  */
 export const makeDisable = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   return Effect.fnUntraced(function* (id: string, reason: DisabledReason, now: number) {
-    const disabled = firstWebhook(
-      yield* sql<Row>`
-        UPDATE outbound_webhooks SET status = 'disabled', disabled_reason = ${reason}, updated_at = ${at(now)}
-        WHERE id = ${id} AND status = 'enabled' RETURNING ${sql.literal(COLUMNS)}`,
-    );
-    if (disabled === null) return null;
+    const [disabled] = yield* sql<{ readonly projectId: string | null }>`
+      UPDATE outbound_webhooks SET status = 'disabled', disabled_reason = ${reason}, updated_at = ${at(now)}
+      WHERE id = ${id} AND status = 'enabled' RETURNING project_id AS "projectId"`;
+    if (disabled === undefined) return;
     yield* sql`
       UPDATE outbound_deliveries SET status = 'cancelled', due_at = NULL, leased_until = NULL, ended_at = ${at(now)}
       WHERE outbound_webhook_id = ${id} AND status = 'pending'`;
-    yield* events.append([webhookDisabledEvent(disabled, reason, now)]);
-    return disabled;
+    const { projectId } = disabled;
+    if (projectId !== null) yield* events.append([webhookDisabledEvent({ id, projectId }, reason, now)]);
   });
 });
 
@@ -141,9 +139,27 @@ const deliveryRow = ({ id, messageId, type, message }: NewDelivery) => ({
   message,
 });
 
-const makeCollect = Effect.gen(function* () {
+/** Writes deliveries of a receiver, due now, inside the caller's transaction. Beyond `DELIVERIES_WAITING_MAX` it is disabled. */
+export const makeInsertDeliveries = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const disable = yield* makeDisable;
+  return Effect.fnUntraced(function* (id: string, deliveries: readonly NewDelivery[], now: number) {
+    yield* sql`
+      INSERT INTO outbound_deliveries (id, outbound_webhook_id, message_id, type, message, status, due_at, created_at)
+      SELECT d.id, ${id}::uuid, d.message_id, d.type, d.message, 'pending', ${at(now)}::timestamptz, ${at(now)}::timestamptz
+      FROM jsonb_to_recordset(${json(deliveries.map(deliveryRow))}::jsonb)
+        AS d(id uuid, message_id text, type text, message text)
+      ON CONFLICT (outbound_webhook_id, message_id) DO NOTHING`;
+    const [waiting] = yield* sql<{ readonly count: number }>`
+      SELECT count(*)::integer AS count FROM outbound_deliveries
+      WHERE outbound_webhook_id = ${id} AND status = 'pending'`;
+    if ((waiting?.count ?? 0) > DELIVERIES_WAITING_MAX) yield* disable(id, "backlog", now);
+  });
+});
+
+const makeCollect = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient;
+  const insert = yield* makeInsertDeliveries;
   return Effect.fnUntraced(function* (collected: Parameters<Service["collect"]>[0]) {
     const { id, deliveries, now } = collected;
     const [from, to] = [placeOf(collected.from), placeOf(collected.to)];
@@ -152,17 +168,7 @@ const makeCollect = Effect.gen(function* () {
       WHERE id = ${id} AND status = 'enabled' AND cursor_tx = ${from.tx}::text::xid8 AND cursor_row = ${from.row}::bigint
       RETURNING id`;
     if (moved.length === 0) return false;
-    if (deliveries.length === 0) return true;
-    yield* sql`
-      INSERT INTO outbound_deliveries (id, outbound_webhook_id, message_id, type, message, status, due_at, created_at)
-      SELECT d.id, ${id}::uuid, d.message_id, d.type, d.message, 'pending', ${at(now)}::timestamptz, ${at(now)}::timestamptz
-      FROM jsonb_to_recordset(${json(deliveries.map(deliveryRow))}::jsonb)
-        AS d(id uuid, message_id text, type text, message text)
-      ON CONFLICT (outbound_webhook_id, message_id) DO NOTHING`;
-    const [held] = yield* sql<{ readonly count: number }>`
-      SELECT count(*)::integer AS count FROM outbound_deliveries
-      WHERE outbound_webhook_id = ${id} AND status = 'pending'`;
-    if ((held?.count ?? 0) > DELIVERIES_WAITING_MAX) yield* disable(id, "backlog", now);
+    if (deliveries.length > 0) yield* insert(id, deliveries, now);
     return true;
   });
 });
@@ -180,8 +186,9 @@ export const layer = Layer.effect(
       enable: (...given) => sql.withTransaction(enable(...given)).pipe(toStored("outboundWebhooks.enable")),
       disable: (projectId, id, { reason, now }) =>
         Effect.gen(function* () {
-          const known = yield* get(projectId, id);
-          return known === null ? null : ((yield* disable(id, reason, now)) ?? known);
+          if ((yield* get(projectId, id)) === null) return null;
+          yield* disable(id, reason, now);
+          return yield* get(projectId, id);
         }).pipe(sql.withTransaction, toStored("outboundWebhooks.disable")),
       remove: (projectId, id) =>
         sql`DELETE FROM outbound_webhooks WHERE project_id = ${projectId} AND id = ${id} RETURNING id`.pipe(

@@ -29,6 +29,8 @@ export interface NewIdentity extends ProviderIdentity {
   readonly id: string;
   /** What the provider calls the person now. It is shown, and never compared. */
   readonly name: string;
+  /** The address that the provider verified, where the person gets mail. Null: it says none. It is never compared. */
+  readonly email: string | null;
 }
 
 export interface KnownIdentity extends NewIdentity {

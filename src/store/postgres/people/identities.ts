@@ -46,15 +46,15 @@ const identityOwner = (sql: SqlClient.SqlClient, { issuer, subject }: ProviderId
 
 const insertIdentity = (
   sql: SqlClient.SqlClient,
-  { id, issuer, subject, name }: NewIdentity,
+  { id, issuer, subject, name, email }: NewIdentity,
   {
     userId,
     now,
     signedInAt,
   }: { readonly userId: string; readonly now: number; readonly signedInAt: number | null },
 ) => sql`
-  INSERT INTO identities (id, issuer, subject, name, user_id, created_at, signed_in_at)
-  VALUES (${id}, ${issuer}, ${subject}, ${name}, ${userId}, ${at(now)}, ${at(signedInAt)})`;
+  INSERT INTO identities (id, issuer, subject, name, email, user_id, created_at, signed_in_at)
+  VALUES (${id}, ${issuer}, ${subject}, ${name}, ${email}, ${userId}, ${at(now)}, ${at(signedInAt)})`;
 
 /** Makes the person of an identity that has none. */
 const enter = Effect.fnUntraced(function* (
@@ -71,7 +71,7 @@ const enter = Effect.fnUntraced(function* (
 });
 
 const listIdentities = (sql: SqlClient.SqlClient, userId: string) => sql<KnownIdentity>`
-  SELECT id, issuer, subject, name, created_at AS "createdAt", signed_in_at AS "signedInAt"
+  SELECT id, issuer, subject, name, email, created_at AS "createdAt", signed_in_at AS "signedInAt"
   FROM identities WHERE user_id = ${userId} ORDER BY created_at, id`;
 
 type SignIn = Parameters<Port["signIn"]>[0];
@@ -86,7 +86,9 @@ const signIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, request: S
   if (owner !== null) {
     const { identityId, accountId } = owner;
     const person = { id: owner.id, name: owner.name };
-    yield* sql`UPDATE identities SET signed_in_at = ${at(now)}, name = ${identity.name} WHERE id = ${identityId}`;
+    const { name, email } = identity;
+    yield* sql`
+      UPDATE identities SET signed_in_at = ${at(now)}, name = ${name}, email = ${email} WHERE id = ${identityId}`;
     yield* noteSignIn(sql, owner.id, now);
     yield* insertSession(sql, session, { ...origin, identityId, accountId, person });
     return { kind: "signed_in", person, isNew: false } satisfies SignInResult;

@@ -1,0 +1,108 @@
+/**
+ * What a person is told of what is hers, by mail or in her own chat: that she is asked, and that her agent has finished or failed.
+ * It is the same that her browser tells her (dashboard/live).
+ */
+import { isStartedBy, type SessionOrigin } from "../../../domain/session/own.ts";
+import type { News } from "../../../domain/service/news.ts";
+import {
+  noticesUrl,
+  outboundMessage,
+  TEST_EVENT,
+  type OutboundMessage,
+  type SourceEvent,
+} from "./outbound-event.ts";
+import { OUTBOUND_FORMATS } from "./outbound-format.ts";
+
+/** Where a person is told. */
+export const NOTICE_PLACES = ["mail", "chat"] as const;
+export type NoticePlace = (typeof NOTICE_PLACES)[number];
+
+/** What she is told, each as she chooses. */
+export const NOTICE_KINDS = ["asked", "finished"] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** The formats of chats. A program of hers takes her project's events. */
+export const CHAT_FORMATS = OUTBOUND_FORMATS.filter((format) => format !== "standard");
+export type ChatFormat = (typeof CHAT_FORMATS)[number];
+
+/** A session, and who steers it. */
+export interface NoticedSession extends SessionOrigin {
+  /** Its name, else its trigger's slug, else null. */
+  readonly name: string | null;
+  /** The people whose messages it has. */
+  readonly writers: readonly string[];
+}
+
+export interface OwnNews {
+  readonly event: SourceEvent;
+  readonly projectName: string;
+  readonly session: NoticedSession | null;
+}
+
+/** The kinds of news among which these are (domain/service/news.ts). */
+export const NOTICE_NEWS = [
+  "session.waiting",
+  "approval.waiting",
+  "session.work_unsaved",
+  "session.turn_ended",
+  "session.failed",
+  "change_request.review_requested",
+] as const satisfies readonly News[];
+
+/** Null: nobody is told. A turn that was interrupted is none: a person did that. */
+export const noticeKind = ({ type, data }: Pick<SourceEvent, "type" | "data">): NoticeKind | null => {
+  switch (type) {
+    case "session.waiting":
+    case "approval.waiting":
+    case "session.work_unsaved":
+    case "change_request.review_requested":
+      return "asked";
+    case "session.turn_ended":
+      return data["state"] === "completed" || data["state"] === "failed" ? "finished" : null;
+    case "session.status":
+      return data["status"] === "failed" ? "finished" : null;
+    default:
+      return null;
+  }
+};
+
+/** Whether an event is about what is hers: a session that she started or steers, or a review that another person asks of her. */
+export const isOwnNews = ({ event: { type, data }, session }: OwnNews, userId: string): boolean => {
+  if (type === "change_request.review_requested")
+    return data["reviewer_id"] === userId && data["asked_by"] !== userId;
+  return session !== null && (isStartedBy(session, userId) || session.writers.includes(userId));
+};
+
+/** Whether a receiver of a person is told of the event. */
+export const isWanted = (
+  news: OwnNews,
+  { userId, tells }: { readonly userId: string; readonly tells: readonly NoticeKind[] },
+): boolean => {
+  const kind = noticeKind(news.event);
+  return kind !== null && tells.includes(kind) && isOwnNews(news, userId);
+};
+
+/** The message of an event, which is the same for each person and place. */
+export const ownMessage = (
+  { event, projectName, session }: OwnNews,
+  publicUrl: string,
+): OutboundMessage | null => {
+  const message = outboundMessage(event, { projectName, publicUrl });
+  if (message === null || session === null) return message;
+  return { ...message, data: { ...message.data, session_name: session.name } };
+};
+
+/** @param installation its name, in the place of a project's */
+export const ownTest = (
+  id: string,
+  {
+    at,
+    installation,
+    publicUrl,
+  }: { readonly at: number; readonly installation: string; readonly publicUrl: string },
+): OutboundMessage => ({
+  id: `evt_${id.replaceAll("-", "")}`,
+  type: TEST_EVENT,
+  at,
+  data: { project_name: installation, url: noticesUrl(publicUrl) },
+});
