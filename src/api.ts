@@ -29,6 +29,7 @@ import { MessagesGroup } from "./http/api/sessions/messages.ts";
 import { OperatorGroup } from "./http/api/operator.ts";
 import { PeopleGroup } from "./http/api/people.ts";
 import { OutboundWebhooksGroup } from "./features/notifications/api.ts";
+import { OwnNoticesGroup } from "./features/notifications/own-api.ts";
 import { ModelProvidersGroup } from "./features/model-providers/api.ts";
 import { MODEL_PROVIDER_EXAMPLES } from "./features/model-providers/examples.ts";
 import { SubscriptionsGroup } from "./features/subscriptions/api.ts";
@@ -54,6 +55,7 @@ export class Api extends Platform.add(IdentityGroup)
   .add(PeopleGroup)
   .add(ModelProvidersGroup)
   .add(SubscriptionsGroup)
+  .add(OwnNoticesGroup)
   .add(SpendGroup)
   .add(AuditGroup)
   .add(ActivityGroup)

@@ -58,6 +58,8 @@ export const ACTION_WORDS: Readonly<Record<AuditEvent["action"], string>> = {
   "terminal.closed": "left a terminal",
   "spend_limit.set": "set a limit of spend",
   "spend_limit.removed": "removed a limit of spend",
+  "notices.saved": "changed what she is told outside the page",
+  "notices.removed": "turned notices outside the page off",
   "subscription.saved": "saved an own subscription",
   "subscription.removed": "removed an own subscription",
   "model_provider.created": "added a model provider",

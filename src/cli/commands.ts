@@ -21,7 +21,7 @@ import { sshCommands } from "./commands/ssh/commands.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 import { triggerCommands } from "./commands/triggers.ts";
 import { newTriggerCommands } from "./commands/new-trigger.ts";
-import { webhookCommands } from "../features/notifications/commands.ts";
+import { noticeCommands, webhookCommands } from "../features/notifications/commands.ts";
 
 export const commands: readonly Command[] = [
   ...changeRequestCommands,
@@ -38,6 +38,7 @@ export const commands: readonly Command[] = [
   ...projectCommands,
   ...modelCommands,
   ...subscriptionCommands,
+  ...noticeCommands,
   ...spendCommands,
   ...peopleCommands,
   ...auditCommands,

@@ -8,6 +8,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as SqlClient from "effect/sql/SqlClient";
+import { TestMailServer } from "../support/servers/mail-server.ts";
 import { ReceiverServer } from "../support/servers/receiver.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
@@ -218,6 +220,18 @@ const outboundDelivery = async (): Promise<readonly [string, string]> => {
   });
 };
 
+let mailServer: TestMailServer;
+const mailbox = (): Promise<void> =>
+  service.inside(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient;
+      yield* sql`
+        INSERT INTO identities (id, issuer, subject, name, email, user_id, created_at)
+        SELECT ${randomUUID()}, 'https://sso.example.org', 'ada', 'Ada', 'ada@example.org', user_id, now() FROM tokens
+        WHERE origin = 'user' ORDER BY created_at LIMIT 1 ON CONFLICT DO NOTHING`;
+    }),
+  );
+
 /** Once: the record is the same for each who asks. */
 let refusal: Promise<void> | null = null;
 const refusedOnce = (): Promise<void> => (refusal ??= refuse());
@@ -263,6 +277,7 @@ const world: World = {
   modelProvider,
   outboundWebhook: () => outboundWebhook(),
   outboundDelivery,
+  mailbox,
   connectedPin,
 };
 const ROWS = { ...rowsOf(world), ...peopleRows(world) };
@@ -275,7 +290,10 @@ beforeAll(async () => {
     // No second try while a row is tested.
     response.writeHead(isTest ? 204 : 500, { "retry-after": "3600" }).end();
   };
+  mailServer = await TestMailServer.open();
   service = await startTestService({
+    PLATFORM_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
+    PLATFORM_MAIL_FROM: "platform@example.org",
     PLATFORM_GIT_ALLOW_HOSTS: "127.0.0.1",
     PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1",
     PLATFORM_WEBHOOK_ALLOW_HOSTS: "127.0.0.1",
@@ -294,6 +312,7 @@ afterAll(async () => {
   await mcp?.close();
   await upstream?.close();
   await receiver?.close();
+  await mailServer?.close();
   rmSync(upstreams, { recursive: true, force: true });
 });
 

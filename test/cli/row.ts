@@ -34,6 +34,8 @@ export interface World {
   readonly connectedPin: () => Promise<string>;
   /** The name of a provider of models. No other one exists then. */
   readonly modelProvider: () => Promise<string>;
+  /** The reader has a verified address: ada@example.org. */
+  readonly mailbox: () => Promise<void>;
   readonly outboundWebhook: () => Promise<string>;
   /** An outbound webhook, and a delivery that waits for its next try. */
   readonly outboundDelivery: () => Promise<readonly [webhook: string, delivery: string]>;

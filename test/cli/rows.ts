@@ -4,6 +4,7 @@ import { expect } from "vitest";
 import { makeUserToken, putSecret, runSession, SECRET_NAME } from "../support/service/requests.ts";
 import { spendRowsOf } from "./spend-rows.ts";
 import { subscriptionRowsOf } from "./subscription-rows.ts";
+import { noticeRowsOf } from "./notice-rows.ts";
 import { webhookRowsOf } from "./webhook-rows.ts";
 import { connectorRowsOf } from "./connector-rows.ts";
 import { ID, NOWHERE, notFound, type Row, type World } from "./row.ts";
@@ -17,6 +18,7 @@ const NOT_A_NUMBER = /^NUMBER must be a number of 1 or more\.\n$/;
 export const rowsOf = (world: World): Readonly<Record<string, Row>> => ({
   ...spendRowsOf(world),
   ...subscriptionRowsOf(world),
+  ...noticeRowsOf(world),
   "models providers": {
     args: async () => (await world.modelProvider(), []),
     human:

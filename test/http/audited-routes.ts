@@ -33,6 +33,10 @@ export const AUDITED: Readonly<Record<string, Audited | string>> = {
   "DELETE /v1/me/model-providers/:id": on("model_provider.deleted"),
   "PUT /v1/me/subscriptions/:runtime": elsewhere("subscription.saved", "subscriptions.test.ts"),
   "DELETE /v1/me/subscriptions/:runtime": elsewhere("subscription.removed", "subscriptions.test.ts"),
+  "PUT /v1/me/notices/mail": elsewhere("notices.saved", "own-notices.test.ts"),
+  "PUT /v1/me/notices/chat": elsewhere("notices.saved", "own-notices.test.ts"),
+  "DELETE /v1/me/notices/:place": elsewhere("notices.removed", "own-notices.test.ts"),
+  "POST /v1/me/notices/:place/test": "sends one test, and changes nothing",
   "POST /v1/projects/:pid/subscription":
     "keeps what a runtime renewed by itself, and changes no person's choice",
   "POST /v1/projects/:pid/model-providers": on("model_provider.created"),

@@ -105,6 +105,20 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "GET /v1/me/subscriptions": at("/v1/me/subscriptions", 200),
     "PUT /v1/me/subscriptions/:runtime": { target: ownSubscription, ...subscription },
     "DELETE /v1/me/subscriptions/:runtime": { target: ownSubscription, answers: [404] },
+    "GET /v1/me/notices": at("/v1/me/notices", 200),
+    // The service of these tests sends no mail, and nobody has a chat.
+    "PUT /v1/me/notices/mail": {
+      target: () => "/v1/me/notices/mail",
+      body: () => ({ tells: ["asked"] }),
+      answers: [409],
+    },
+    "PUT /v1/me/notices/chat": {
+      target: () => "/v1/me/notices/chat",
+      body: () => ({ tells: ["asked"] }),
+      answers: [400],
+    },
+    "DELETE /v1/me/notices/:place": { target: () => "/v1/me/notices/chat", answers: [404] },
+    "POST /v1/me/notices/:place/test": { target: () => "/v1/me/notices/chat/test", answers: [404] },
     "POST /v1/projects/:pid/subscription": { target: project("/subscription"), ...subscription },
     "GET /v1/projects/:pid/model-providers": { target: project("/model-providers"), answers: [200] },
     "POST /v1/projects/:pid/model-providers": {

@@ -69,6 +69,7 @@ const HELD_BY: Readonly<Record<keyof typeof POWERS, readonly Privilege[]>> = {
     "see_model_providers",
     "manage_own_model_providers",
     "manage_own_subscriptions",
+    "manage_own_notices",
     "see_queue",
     "create_project",
   ],

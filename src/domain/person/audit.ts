@@ -47,6 +47,8 @@ export const AUDIT_ACTIONS = [
   "model_provider.created",
   "model_provider.deleted",
   "model_provider.updated",
+  "notices.removed",
+  "notices.saved",
   "person.created",
   "person.deactivated",
   "person.reactivated",

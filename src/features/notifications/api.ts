@@ -9,7 +9,7 @@ import { Instant, optionalText, pageQuery, projectParams, Uuid } from "../../htt
 
 const nullable = Schema.NullOr;
 
-const DeliveryWire = Schema.Struct({
+export const DeliveryWire = Schema.Struct({
   id: Uuid,
   event_id: Schema.String.annotate({ description: "The header `webhook-id`: the same at each try." }),
   type: Schema.String,
@@ -85,7 +85,7 @@ const Change = Schema.Struct({
 const Rotation = Schema.Struct({ secret: givenSecret });
 const Rotated = Schema.Struct({ secret: Schema.String, previous_valid_until: Instant });
 
-const Tested = Schema.Struct({
+export const Tested = Schema.Struct({
   delivered: Schema.Boolean,
   status: nullable(Schema.Finite),
   error: nullable(Schema.String),

@@ -1,11 +1,12 @@
 /**
- * `platform webhooks`: outbound webhooks, the receivers of a project's events. A chat's address is a secret, so it comes from a
- * file: every program on the machine can see arguments.
+ * `platform webhooks`: outbound webhooks, the receivers of a project's events. `platform notices`: a person's notices of her own
+ * sessions, by mail and in her chat. A chat's address is a secret, so it comes from a file: every program on the machine can
+ * see arguments.
  */
 import type { Answer } from "../../cli/contract.ts";
 import { choices, endpoint } from "../../cli/endpoint.ts";
-import { EXIT, Failure } from "../../cli/failure.ts";
-import { fields, time, visible, visibleLines } from "../../cli/terminal.ts";
+import { EXIT, Failure, usage } from "../../cli/failure.ts";
+import { fields, table, time, visible, visibleLines } from "../../cli/terminal.ts";
 
 type Webhook = Answer<"GET /v1/projects/:pid/webhooks/:id">;
 type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliveries"][number];
@@ -40,6 +41,15 @@ const shown = (webhook: Webhook): string =>
     ]),
     ...(webhook.warning === null ? [] : [visible(webhook.warning)]),
   ].join("\n");
+
+type Tested = Pick<Answer<"POST /v1/me/notices/:place/test">, "status" | "error" | "answer" | "took_ms">;
+
+const testText = ({ status, error, answer, took_ms: ms }: Tested): string => {
+  const result = error ?? (status === null ? "" : `answered ${status}`);
+  return [`${visible(result)} after ${ms} ms`, ...(answer === "" ? [] : [visibleLines(answer)])].join("\n");
+};
+
+const undelivered = (message: string) => new Failure(EXIT.refused, "not_delivered", { message });
 
 export const webhookCommands = [
   endpoint("GET /v1/projects/:pid/webhooks", {
@@ -109,14 +119,8 @@ export const webhookCommands = [
     about: "Send a test to an outbound webhook, and show the answer",
     takes: ["WEBHOOK"],
     notes: "Ends with 1 if the receiver does not accept it.",
-    shows: ({ status, error, answer, took_ms: ms }) => {
-      const said = status === null ? (error ?? "") : `answered ${status}`;
-      return [`${visible(said)} after ${ms} ms`, ...(answer === "" ? [] : [visibleLines(answer)])].join("\n");
-    },
-    fails: ({ delivered }) =>
-      delivered
-        ? null
-        : new Failure(EXIT.refused, "not_delivered", { message: "The receiver did not accept the test." }),
+    shows: testText,
+    fails: ({ delivered }) => (delivered ? null : undelivered("The receiver did not accept the test.")),
   }),
   endpoint("POST /v1/projects/:pid/webhooks/:id/rotate", {
     name: "webhooks rotate",
@@ -152,5 +156,86 @@ export const webhookCommands = [
     asks: "Delete the webhook with its deliveries?",
     takes: ["WEBHOOK"],
     done: "deleted",
+  }),
+];
+
+type Notices = Answer<"GET /v1/me/notices">;
+
+const CHAT = "PUT /v1/me/notices/chat";
+const KINDS = choices(CHAT, "tells");
+const tells = {
+  value: "KINDS",
+  about: `The notices: ${KINDS.join(",")}, or one of them. Without it, both`,
+} as const;
+
+const NO_MAIL = {
+  not_set_up: "no: this service sends no mail",
+  no_address: "no: no sign-in of yours has a verified address",
+} as const;
+
+const noticesText = ({ mail, chat }: Notices): string => {
+  const row = (place: Notices["mail"] | Notices["chat"], where: string | null) => [
+    place.status === "disabled" ? `disabled: ${place.disabled_reason ?? ""}` : place.status,
+    place.tells.join(", ") || "-",
+    place.last_delivery === null ? "-" : visible(lastOf(place.last_delivery)),
+    visible(where ?? "-"),
+  ];
+  const mailbox = mail.unavailable === null ? mail.address : NO_MAIL[mail.unavailable];
+  const address = chat.url === null ? null : `${chat.url} (${chat.format ?? ""})`;
+  const rows = [
+    ["mail", ...row(mail, mailbox)],
+    ["chat", ...row(chat, address)],
+  ];
+  return table(["PLACE", "STATUS", "TELLS", "LAST", "ADDRESS"], rows, "");
+};
+
+export const noticeCommands = [
+  endpoint("GET /v1/me/notices", {
+    name: "notices show",
+    about: "Show your notices by mail and in your own chat",
+    shows: noticesText,
+  }),
+  endpoint("PUT /v1/me/notices/mail", {
+    name: "notices mail",
+    about: "Get notices about your sessions by mail, at your verified address",
+    options: { tells },
+    notes:
+      "`asked`: an agent asks you, or a person asks for your review. `finished`: an agent has finished or failed.",
+    sends: ({ options }) => (options.tells === undefined ? { payload: { tells: ["asked", "finished"] } } : {}),
+    shows: noticesText,
+  }),
+  endpoint(CHAT, {
+    name: "notices chat",
+    about: "Get notices about your sessions in your own chat, by its incoming webhook",
+    options: {
+      tells,
+      format: { value: "FORMAT", about: `One of ${choices(CHAT, "format").join(", ")}` },
+      "url-file": {
+        value: "FILE",
+        about: "Take the webhook's address from a file, because it is a secret",
+        sets: "url",
+        from: "line",
+      },
+    },
+    notes: "Without --url-file, the chat stays the same.",
+    sends: ({ options }) => {
+      if ((options["url-file"] === undefined) !== (options.format === undefined))
+        throw usage("Give --format and --url-file together.");
+      return options.tells === undefined ? { payload: { tells: ["asked", "finished"] } } : {};
+    },
+    shows: noticesText,
+  }),
+  endpoint("DELETE /v1/me/notices/:place", {
+    name: "notices off",
+    about: "Turn notices by mail or in your chat off",
+    takes: ["PLACE"],
+    done: "is off",
+  }),
+  endpoint("POST /v1/me/notices/:place/test", {
+    name: "notices test",
+    about: "Send yourself one test by mail or in your chat, and show what came of it",
+    takes: ["PLACE"],
+    shows: testText,
+    fails: ({ delivered }) => (delivered ? null : undelivered("The test did not arrive.")),
   }),
 ];

@@ -1,4 +1,4 @@
-/** Examples of the operations on outbound webhooks (operations.ts). */
+/** Examples of the operations on outbound webhooks and on people's own notices (operations.ts). */
 import type { OperationExample } from "../../http/api/examples/example.ts";
 import { BEGAN, DELIVERY, LATER, PROJECT, SESSION, WEBHOOK } from "../../http/api/examples/records.ts";
 
@@ -38,6 +38,27 @@ const webhook = {
 
 const secret = "whsec_c2VjcmV0IG9mIGFuIGV4YW1wbGUgd2l0aCAzMiBieXQ=";
 
+const notices = {
+  mail: {
+    status: "enabled",
+    tells: ["asked"],
+    disabled_reason: null,
+    failing_since: null,
+    last_delivery: { ...delivery, last_try: { ...delivery.last_try, status: 250, answer: "250 2.0.0 Ok" } },
+    address: "ada@example.com",
+    unavailable: null,
+  },
+  chat: {
+    status: "enabled",
+    tells: ["asked", "finished"],
+    disabled_reason: null,
+    failing_since: null,
+    last_delivery: null,
+    format: "slack",
+    url: "https://hooks.slack.com/…XXXX",
+  },
+};
+
 export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "outboundWebhooks.list": {
     summary: "List the receivers of a project's events, newest first, with the last delivery of each.",
@@ -72,5 +93,29 @@ export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
   "outboundWebhooks.replay": {
     summary: "Send a delivery again, under the same webhook-id.",
     response: { ...delivery, status: "pending", tries: 0, next_try_at: LATER, ended_at: null },
+  },
+  "ownNotices.get": {
+    summary: "Get what you are told of your sessions by mail and in your own chat.",
+    response: notices,
+  },
+  "ownNotices.setMail": {
+    summary: "Choose what you are told by mail, at your verified address.",
+    request: { tells: ["asked"] },
+    response: notices,
+  },
+  "ownNotices.setChat": {
+    summary:
+      "Choose what you are told in your own chat, by an incoming webhook. Without an address, the chat stays the same.",
+    request: {
+      tells: ["asked", "finished"],
+      format: "slack",
+      url: "https://hooks.slack.com/services/T000/B000/XXXX",
+    },
+    response: notices,
+  },
+  "ownNotices.remove": { summary: "Be told nothing by mail, or in your own chat." },
+  "ownNotices.test": {
+    summary: "Send yourself one test, and get its outcome.",
+    response: { delivered: true, status: 250, error: null, answer: "250 2.0.0 Ok", took_ms: 84 },
   },
 };

@@ -4,8 +4,9 @@ import type { FeatureOptions } from "../../services/feature.ts";
 import { outboundWebhooksLayer } from "./duty.ts";
 import { outboundWebhooksHandlers } from "./handlers.ts";
 import { outboundLayer } from "./outbound.ts";
+import { ownNoticesHandlers } from "./own-handlers.ts";
 
 export const notifications = (options: FeatureOptions) => ({
   beside: outboundWebhooksLayer(options).pipe(Layer.provideMerge(outboundLayer)),
-  handlers: outboundWebhooksHandlers,
+  handlers: Layer.merge(outboundWebhooksHandlers, ownNoticesHandlers),
 });

@@ -3,15 +3,13 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import type { OutboundEvent, OutboundMessage } from "./rules/outbound-event.ts";
+import type { OutboundEvent } from "./rules/outbound-event.ts";
 import { testMessage } from "./rules/outbound-event.ts";
 import type { OutboundFormat } from "./rules/outbound-format.ts";
 import {
-  parseReceiver,
   readReceiverSecrets,
   sealedName,
   shownReceiver,
-  writeReceiverSecrets,
   type ReceiverSecrets,
 } from "./rules/outbound-receiver.ts";
 import {
@@ -19,8 +17,8 @@ import {
   outboundSecretFault,
   OUTBOUND_SECRET_BYTES,
 } from "./rules/outbound-signature.ts";
-import { isAccepted, PREVIOUS_SECRET_MS } from "./rules/outbound-tries.ts";
-import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secret.ts";
+import { PREVIOUS_SECRET_MS } from "./rules/outbound-tries.ts";
+import { unsealSecret } from "../../domain/secret/secret.ts";
 import { withAudit, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Entropy, newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
@@ -30,9 +28,10 @@ import { OutboundDeliveries, type OutboundDelivery } from "./ports/outbound-deli
 import { OutboundWebhooks, type OutboundWebhook } from "./ports/outbound-webhooks.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
-import { Addresses, Limits } from "../../http/limits.ts";
+import { Addresses } from "../../http/limits.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
+import { deliveryWire, receiverUrl, sealReceiver, testWire } from "./receivers.ts";
 import { OutboundWebhooksGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -40,25 +39,6 @@ interface Params {
   readonly pid: string;
   readonly id: string;
 }
-
-const deliveryWire = (delivery: OutboundDelivery) => ({
-  id: delivery.id,
-  event_id: delivery.messageId,
-  type: delivery.type,
-  status: delivery.status,
-  tries: delivery.tries,
-  next_try_at: instantOrNull(delivery.dueAt),
-  last_try: delivery.lastTry && {
-    at: instant(delivery.lastTry.at),
-    status: delivery.lastTry.status,
-    error: delivery.lastTry.error,
-    answer: delivery.lastTry.answer,
-    took_ms: delivery.lastTry.tookMs,
-  },
-  data: (JSON.parse(delivery.message) as OutboundMessage).data,
-  created_at: instant(delivery.createdAt),
-  ended_at: instantOrNull(delivery.endedAt),
-});
 
 const warningOf = ({ status, warnedAt, failingSince }: OutboundWebhook): string | null =>
   status === "disabled" || warnedAt === null || failingSince === null
@@ -104,13 +84,6 @@ const webhookFor = Effect.fnUntraced(function* ({ pid, id }: Params) {
   return (yield* (yield* OutboundWebhooks).get(pid, id)) ?? (yield* notFound("webhook"));
 });
 
-const receiverUrl = Effect.fnUntraced(function* (url: string) {
-  const { webhookAllowHosts } = yield* Limits;
-  const { publicUrl } = yield* Addresses;
-  const parsed = parseReceiver(url, { allowHosts: new Set(webhookAllowHosts), publicUrl });
-  return Result.isFailure(parsed) ? yield* badRequest("url", parsed.failure) : parsed.success;
-});
-
 /** The secret that a person gave, or a fresh one. Null: the format has no signature. */
 const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, given: string | undefined) {
   if (format !== "standard")
@@ -118,16 +91,6 @@ const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, given:
   const fault = given === undefined ? null : outboundSecretFault(given);
   if (fault !== null) return yield* badRequest("secret", fault);
   return given ?? makeOutboundSecret((yield* Entropy)(OUTBOUND_SECRET_BYTES));
-});
-
-const sealed = Effect.fnUntraced(function* (
-  { projectId, id, version }: { readonly projectId: string; readonly id: string; readonly version: number },
-  secrets: ReceiverSecrets,
-) {
-  const nonce = (yield* Entropy)(NONCE_BYTES);
-  const place = { projectId, name: sealedName(id), version };
-  const value = writeReceiverSecrets(secrets);
-  return { version, envelope: sealSecret((yield* Keyring).secrets, place, { value, nonce }) };
 });
 
 const unsealed = Effect.fnUntraced(function* ({
@@ -177,7 +140,7 @@ const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
       format,
       shownUrl: shownReceiver(url, format),
       events: [...new Set(wish.events)],
-      sealed: yield* sealed({ projectId: project.id, id, version: 1 }, secrets),
+      sealed: yield* sealReceiver({ ownerId: project.id, id, version: 1 }, secrets),
       cursor: yield* endOfEvents(project.id),
       now: yield* Clock.currentTimeMillis,
     })
@@ -206,12 +169,16 @@ interface Change {
   readonly status?: "enabled" | "disabled";
 }
 
+/** The next version of a receiver's secrets. */
+const resealed = ({ id, projectId, sealed }: OutboundWebhook, secrets: ReceiverSecrets) =>
+  sealReceiver({ id, ownerId: projectId, version: sealed.version + 1 }, secrets);
+
 /** Another address, under the same secrets. */
 const readdressed = Effect.fnUntraced(function* (webhook: OutboundWebhook, wanted: string) {
   const url = yield* receiverUrl(wanted);
   const secrets = { ...(yield* unsealed(webhook)), url: url.href };
   return {
-    ...(yield* sealed({ ...webhook, version: webhook.sealed.version + 1 }, secrets)),
+    ...(yield* resealed(webhook, secrets)),
     shownUrl: shownReceiver(url, webhook.format),
     previousSecretUntil: webhook.previousSecretUntil,
   };
@@ -261,12 +228,8 @@ const test = Effect.fnUntraced(function* (params: Params) {
   const { publicUrl } = yield* Addresses;
   const at = yield* Clock.currentTimeMillis;
   const about = { at, projectId: project.id, projectName: project.name, publicUrl };
-  const outcome = yield* (yield* Outbound).send(
-    { ...webhook, ownerId: webhook.projectId, person: null },
-    testMessage(yield* newUuid, about),
-  );
-  const { status, error, answer } = outcome;
-  return { delivered: isAccepted(outcome), status, error, answer, took_ms: Math.round(outcome.tookMs) };
+  const receiver = { ...webhook, ownerId: webhook.projectId, person: null };
+  return testWire(yield* (yield* Outbound).send(receiver, testMessage(yield* newUuid, about)));
 });
 
 const rotate = Effect.fnUntraced(function* (params: Params, given: string | undefined) {
@@ -280,7 +243,6 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
   const secret = (yield* chosenSecret(webhook.format, given)) ?? "";
   const now = yield* Clock.currentTimeMillis;
   const until = now + PREVIOUS_SECRET_MS;
-  const next = { ...webhook, version: webhook.sealed.version + 1 };
   const content = { url, secret, previous: { secret: former, until } };
   const row = { action: "webhook.secret_rotated", target: webhook.id } as const;
   const written = yield* (yield* OutboundWebhooks)
@@ -288,7 +250,7 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
       projectId: webhook.projectId,
       id: webhook.id,
       secrets: {
-        ...(yield* sealed(next, content)),
+        ...(yield* resealed(webhook, content)),
         shownUrl: webhook.shownUrl,
         previousSecretUntil: until,
       },
