@@ -12,6 +12,7 @@ import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Detail, Empty, Facts, More, Row, Tag, Time } from "../ui/parts.tsx";
 import { GrantFields, grantOf } from "./grant.tsx";
+import { Notices, noticesQuery } from "./notices.tsx";
 import { showToken } from "./token.ts";
 
 type Me = Answer<"GET /v1/me">;
@@ -216,6 +217,7 @@ const Account = ({ me }: { readonly me: Me | null }) => (
       </FrameAct>
     </p>
     {me?.user.role === "owner" && me.token.project_id === null && <Names me={me} />}
+    <Notices />
     <Tokens me={me} />
   </>
 );
@@ -226,6 +228,7 @@ export const account = framedPage<void>({
       queries.infiniteQuery(tokensQuery),
       queries.query(projectsQuery),
       queries.query(holdersQuery),
+      queries.query(noticesQuery),
     ]);
   },
   title: () => "Account",

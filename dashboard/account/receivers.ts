@@ -50,13 +50,17 @@ export const triedWords = ({
 }: Pick<Try, "status" | "error" | "took_ms">): string =>
   error ?? (status === null ? "No answer." : `Answered ${status} in ${ms} ms.`);
 
+/** What became of a test. @throws Error if it was not delivered */
+export const testedWords = (tried: Answer<"POST /v1/me/notices/:place/test">): string => {
+  if (!tried.delivered) throw new Error(`The test was not delivered. ${triedWords(tried)}`);
+  return `The test was delivered. ${triedWords(tried)}`;
+};
+
 const paramsOf = (pid: string, { id }: Receiver) => ({ params: { pid, id } });
 
 export const test = async (pid: string, receiver: Receiver): Promise<void> => {
   notice("A test is sent. This takes up to 15 seconds.");
-  const tried = await request("POST /v1/projects/:pid/webhooks/:id/test", paramsOf(pid, receiver));
-  if (!tried.delivered) throw new Error(`The test was not delivered. ${triedWords(tried)}`);
-  notice(`The test was delivered. ${triedWords(tried)}`);
+  notice(testedWords(await request("POST /v1/projects/:pid/webhooks/:id/test", paramsOf(pid, receiver))));
 };
 
 export const rotate = async (pid: string, receiver: Receiver): Promise<void> => {

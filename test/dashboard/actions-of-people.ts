@@ -72,6 +72,31 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
     tells: "Your Claude subscription is saved.",
   },
   {
+    name: "chooses what she is told by mail",
+    hash: "#/account",
+    shows: "form",
+    does: async ({ press }, page) => {
+      const form = page.locator("form", { hasText: "When my agent is done" }).first();
+      await form.getByLabel("When my agent is done").check();
+      await form.getByRole("button", { name: "Save" }).click();
+      await page.getByText("You get mail. Send yourself a test.").waitFor();
+      await press("Send a test: by mail");
+    },
+    writes: `POST /v1/me/notices/mail/test `,
+    tells: "The test was delivered. Answered 250 in 84 ms.",
+  },
+  {
+    name: "adds her own chat",
+    hash: "#/account",
+    shows: "form",
+    does: async ({ write, press }) => {
+      await write("Address", "https://hooks.slack.com/services/T000/B000/XXXX");
+      await press("Add the chat");
+    },
+    writes: `PUT /v1/me/notices/chat {"tells":["asked","finished"],"url":"https://hooks.slack.com/services/T000/B000/XXXX","format":"slack"}`,
+    tells: "Your chat is added. Send yourself a test.",
+  },
+  {
     name: "invites a person",
     hash: "#/people",
     shows: "form",

@@ -10,6 +10,7 @@ export interface FakePeople {
   people: Json[];
   modelProviders: Json[];
   subscriptions: Json;
+  notices: Record<"mail" | "chat", Json>;
   /** What the account spent, and its limits. */
   spend: Json;
   audit: Json[];
@@ -119,6 +120,37 @@ const SUBSCRIPTIONS: Json = {
   ],
 };
 
+const NO_NOTICES = {
+  status: "off",
+  tells: [],
+  disabled_reason: null,
+  failing_since: null,
+  last_delivery: null,
+};
+const NOTICES: Record<"mail" | "chat", Json> = {
+  mail: { ...NO_NOTICES, address: "mona@example.com", unavailable: null },
+  chat: { ...NO_NOTICES, format: null, url: null },
+};
+
+/** @param route of her own notices */
+const noticesAnswer = (world: FakePeople, route: string, body: Json): Answer => {
+  const [, place = ""] = /notices\/(mail|chat)/.exec(route) ?? [];
+  if (route.startsWith("POST"))
+    return place === "mail"
+      ? { delivered: true, status: 250, error: null, answer: "250 2.0.0 Ok", took_ms: 84 }
+      : { delivered: false, status: 404, error: null, answer: "no_service", took_ms: 84 };
+  if (route.startsWith("DELETE")) {
+    world.notices = { ...world.notices, [place]: NOTICES[place as "mail"] };
+    return null;
+  }
+  if (route.startsWith("PUT")) {
+    const shown = "url" in body ? { url: "https://hooks.slack.com/…XXXX" } : {};
+    const former = world.notices[place as "mail"];
+    world.notices = { ...world.notices, [place]: { ...former, ...body, ...shown, status: "enabled" } };
+  }
+  return world.notices;
+};
+
 export const peopleAnswer = (world: FakePeople, route: string, text: string): Answer => {
   const body = text.startsWith("{") ? (JSON.parse(text) as Json) : {};
   const [method = "", target = ""] = route.split(" ");
@@ -141,6 +173,7 @@ export const peopleAnswer = (world: FakePeople, route: string, text: string): An
   if (route === "PUT /v1/spend-limits") return SET_LIMIT;
   if (target === "/v1/me/model-providers" && method === "GET") return { model_providers: [] };
   if (target === "/v1/me/subscriptions" && method === "GET") return world.subscriptions;
+  if (target.startsWith("/v1/me/notices")) return noticesAnswer(world, route, body);
   if (part === "subscriptions" || id === "subscriptions") return null;
   if (collection === "model-providers") return providersAnswer(world, { method, id, body });
   if (collection === "device-logins") return deviceAnswer(id, body);
@@ -230,6 +263,7 @@ export const samplePeople = (now: number, projectId: string): FakePeople => {
     people: [mona, otto, vera, person("u-karl", "Karl", "member", at(2))],
     spend: SPEND,
     subscriptions: SUBSCRIPTIONS,
+    notices: NOTICES,
     modelProviders: [
       {
         id: "mp-1",

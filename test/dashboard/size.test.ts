@@ -14,7 +14,7 @@ import {
 /** The page, its styles, two icons, and the parts of its script. */
 const FILES_MAX = 16;
 
-it("is a page of at most 115 kB in few files, compressed, 220 kB with its first page, 100 kB for the pages that are loaded when they are opened, 20 kB each for a session's page and its conversation, 85 kB for React, 90 kB for the colours of a language, and 100 kB for the terminal", async () => {
+it("is a page of at most 115 kB in few files, compressed, 220 kB with its first page, 102 kB for the pages that are loaded when they are opened, 20 kB each for a session's page and its conversation, 85 kB for React, 90 kB for the colours of a language, and 100 kB for the terminal", async () => {
   const { files, gzippedKb, homeKb, laterKb, conversationKb, coloursKb, sessionKb, terminalKb, reactKb } =
     await pageSize();
   // Each is a request of a new reader.

@@ -44,6 +44,12 @@ const accepted = async (page: Page): Promise<void> => {
   await page.getByText(NEW_TOKEN).waitFor();
 };
 
+const shownNotices = async (page: Page): Promise<void> => {
+  await page.getByRole("heading", { name: "Notify me" }).evaluate((heading) => {
+    heading.scrollIntoView();
+  });
+};
+
 export const STATES_OF_PEOPLE: readonly State[] = [
   { name: "join", hash: JOIN, shows: "form", signedIn: false },
   {
@@ -55,6 +61,51 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   },
   { name: "sign-in-providers", hash: "#/", shows: "a.button", signedIn: false, change: withProviders },
   { name: "browsers", hash: "#/browsers", shows: ".row", change: withProviders },
+  {
+    name: "account-notices",
+    hash: "#/account",
+    shows: "form",
+    change: (world) => {
+      const last = (status: string, answer: object) => ({
+        status,
+        created_at: "2026-01-02T03:04:05.000Z",
+        last_try: { at: "2026-01-02T03:04:05.000Z", error: null, took_ms: 84, ...answer },
+      });
+      world.notices = {
+        mail: {
+          ...world.notices.mail,
+          status: "enabled",
+          tells: ["asked"],
+          last_delivery: last("failed", {
+            status: 550,
+            error: "The mail server refuses the address: 550 5.1.1 no such user here",
+          }),
+        },
+        chat: {
+          ...world.notices.chat,
+          status: "disabled",
+          disabled_reason: "gone",
+          tells: ["asked", "finished"],
+          format: "slack",
+          url: "https://hooks.slack.com/…XXXX",
+          last_delivery: last("failed", { status: 410 }),
+        },
+      };
+    },
+    act: shownNotices,
+  },
+  {
+    name: "account-notices-without-mail",
+    hash: "#/account",
+    shows: "form",
+    change: (world) => {
+      world.notices = {
+        ...world.notices,
+        mail: { ...world.notices.mail, address: null, unavailable: "not_set_up" },
+      };
+    },
+    act: shownNotices,
+  },
   { name: "device", hash: "#/device", shows: "form" },
   { name: "device-wrong", hash: "#/device", shows: "form", act: typedCode("BCDF-BCDF") },
   { name: "device-decision", hash: "#/device", shows: "form", act: typedCode(DEVICE_CODE) },

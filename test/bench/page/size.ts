@@ -8,7 +8,7 @@ const DASHBOARD = path.join(import.meta.dirname, "../../../dashboard");
 export const SIZE_MAX_KB = 115;
 /** With the first page of a person who is signed in. */
 export const HOME_MAX_KB = 220;
-export const LATER_MAX_KB = 100;
+export const LATER_MAX_KB = 102;
 /** A session's conversation, beside what the first page loads. */
 export const CONVERSATION_MAX_KB = 20;
 /** The terminal, most of which is its library. */
