@@ -67,7 +67,7 @@ import {
 } from "./sandbox/machine/disk/run-directory.ts";
 import type { ModelDoor } from "./sandbox/model-door.ts";
 import { simulatedProvider } from "./sandbox/simulated.ts";
-import { makeMailer } from "./features/notifications/mailer.ts";
+import { examineMailServer, makeMailer } from "./features/notifications/mailer.ts";
 import { makeSender } from "./features/notifications/sender.ts";
 import { modelCalls } from "./features/model-providers/calls.ts";
 import { GatewayServer, ModelServers } from "./features/model-providers/ports/model-servers.ts";
@@ -234,6 +234,8 @@ export const outboundSender = ({ webhookAllowHosts, mail }: Config) =>
     Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts })),
     Layer.succeed(Mailer, mail === null ? null : makeMailer(mail)),
   );
+/** Why the operator's mail server takes no mail. Null: it does. Undefined: none is named. */
+export const examineMail = ({ mail }: Config) => (mail === null ? Effect.undefined : examineMailServer(mail));
 /** The way to the account's providers of models. */
 export const modelServers = ({ connectorAllowHosts }: Config) =>
   Layer.effect(ModelServers, makeModelServers(connectorAllowHosts));

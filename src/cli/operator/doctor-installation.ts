@@ -54,6 +54,18 @@ export const builderFinding = (report: BuilderReport | null): Finding => {
   );
 };
 
+/** What the mail server says. Null: nothing is wrong. Undefined: PLATFORM_SMTP_URL is not set. */
+export const mailFinding = (problem: string | null | undefined): Finding => {
+  const name = "mail";
+  if (problem === undefined) return ok(name, "not set up: people get no mail; see PLATFORM_SMTP_URL");
+  if (problem === null) return ok(name, "the mail server answers, and takes the service's login");
+  return warn(
+    name,
+    problem,
+    "Correct PLATFORM_SMTP_URL, or start the mail server. Mail waits and is sent later.",
+  );
+};
+
 const ok = (name: string, text: string): Finding => ({ name, state: "ok", text, todo: null });
 const warn = (name: string, text: string, todo: string): Finding => ({ name, state: "warn", text, todo });
 const fail = (name: string, text: string, todo: string): Finding => ({ name, state: "fail", text, todo });

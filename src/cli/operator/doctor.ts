@@ -6,6 +6,7 @@ import path from "node:path";
 import * as Effect from "effect/Effect";
 import type { Environment } from "../configuration.ts";
 import {
+  examineMail,
   kubernetesOptions,
   machineKinds,
   machineOptions,
@@ -19,7 +20,13 @@ import { kubernetesDoctor } from "../../sandbox/kubernetes/provider.ts";
 import { doctorReport } from "../../sandbox/machine/doctor.ts";
 import { leaveRunDirectory } from "../../sandbox/machine/disk/run-directory.ts";
 import type { DoctorReport } from "../../sandbox/port.ts";
-import { builderFinding, findingLines, installationFindings, type Finding } from "./doctor-installation.ts";
+import {
+  builderFinding,
+  findingLines,
+  installationFindings,
+  mailFinding,
+  type Finding,
+} from "./doctor-installation.ts";
 
 interface Report extends DoctorReport {
   readonly installation: readonly Finding[];
@@ -74,6 +81,7 @@ export const examine = Effect.fnUntraced(function* (environment: Environment) {
     config.kubernetes === null
       ? yield* onThisMachine(place)
       : yield* kubernetesDoctor(kubernetesOptions(place, config.kubernetes));
+  const mail = yield* examineMail(config);
   const builder = config.builder === "none" ? null : yield* builderReport({ config, dataDir, installation });
-  return { ...report, installation: [...found, builderFinding(builder)] };
+  return { ...report, installation: [...found, mailFinding(mail), builderFinding(builder)] };
 }, Effect.scoped);

@@ -88,32 +88,57 @@ const transportFor = async ({ host, isSecure, login }: MailServer, socket: Socke
 
 const domainOf = (from: string): string => /@([^>]+)/.exec(from)?.[1] ?? "localhost";
 
-const handIn = async (
-  { server, from, ca, network }: MailerOptions,
-  { to, id, subject, text }: Mail,
+type Transport = Awaited<ReturnType<typeof transportFor>>;
+
+/** Uses one connection to the server, which ends with the use or with the signal. */
+const withServer = async <A>(
+  { server, ca, network }: MailerOptions,
   signal: AbortSignal,
-): Promise<string> => {
-  const socket = await dial(server, { ...network, allowances: { hosts: "every" }, connectMs: CONNECT_MS }); // M1
+  use: (transport: Transport) => Promise<A>,
+): Promise<A> => {
+  const allowances = { hosts: "every" } as const;
+  const socket = await dial(server, { ...network, allowances, connectMs: CONNECT_MS }); // M1
   const end = (): void => {
     socket.destroy();
   };
   signal.addEventListener("abort", end, { once: true });
   try {
-    const transport = await transportFor(server, socket, ca);
-    const { response } = await transport.sendMail({
-      from,
-      to,
-      subject,
-      text,
-      messageId: `<${id}@${domainOf(from)}>`,
-      // So that no absence note answers it.
-      headers: { "auto-submitted": "auto-generated" },
-    });
-    return response;
+    return await use(await transportFor(server, socket, ca));
   } finally {
     signal.removeEventListener("abort", end);
     end();
   }
+};
+
+const handIn = async (
+  options: MailerOptions,
+  { to, id, subject, text }: Mail,
+  signal: AbortSignal,
+): Promise<string> => {
+  const { response } = await withServer(options, signal, (transport) =>
+    transport.sendMail({
+      from: options.from,
+      to,
+      subject,
+      text,
+      messageId: `<${id}@${domainOf(options.from)}>`,
+      // So that no absence note answers it.
+      headers: { "auto-submitted": "auto-generated" },
+    }),
+  );
+  return response;
+};
+
+/** Asks the server whether it is there and takes the login. @returns why not; null: it does */
+export const examineMailServer = (options: MailerOptions): Effect.Effect<string | null> => {
+  const { timeoutMs = TRY_TIMEOUT_MS } = options;
+  return Effect.tryPromise({
+    try: (signal) => withServer(options, signal, (transport) => transport.verify()),
+    catch: sentence,
+  }).pipe(
+    Effect.timeoutOrElse({ duration: timeoutMs, orElse: () => Effect.fail(late(timeoutMs).error) }),
+    Effect.match({ onSuccess: () => null, onFailure: (why) => why }),
+  );
 };
 
 const late = (timeoutMs: number) => ({

@@ -1,7 +1,11 @@
 /** The mailer, against a real mail server. */
 import * as Effect from "effect/Effect";
 import { afterEach, describe, expect, it } from "vitest";
-import { makeMailer, type MailerOptions } from "../../../src/features/notifications/mailer.ts";
+import {
+  examineMailServer,
+  makeMailer,
+  type MailerOptions,
+} from "../../../src/features/notifications/mailer.ts";
 import {
   MAIL_CERTIFICATE,
   type MailServerOptions,
@@ -22,17 +26,17 @@ const open = async (options: MailServerOptions = {}): Promise<TestMailServer> =>
   return server;
 };
 
-const send = (port: number, options: Partial<MailerOptions> & { readonly login?: typeof LOGIN } = {}) => {
-  const { login = null, ...rest } = options;
-  const mailer = makeMailer({
-    server: { host: "mail.example.org", port, isSecure: false, login },
-    from: "Platform <platform@example.org>",
-    ca: MAIL_CERTIFICATE,
-    network: { resolve: () => Promise.resolve(["127.0.0.1"]) },
-    ...rest,
-  });
-  return Effect.runPromise(mailer(MAIL));
-};
+type Options = Partial<MailerOptions> & { readonly login?: typeof LOGIN };
+
+const optionsOf = (port: number, { login, ...rest }: Options): MailerOptions => ({
+  server: { host: "mail.example.org", port, isSecure: false, login: login ?? null },
+  from: "Platform <platform@example.org>",
+  ca: MAIL_CERTIFICATE,
+  network: { resolve: () => Promise.resolve(["127.0.0.1"]) },
+  ...rest,
+});
+const send = (port: number, options: Options = {}) =>
+  Effect.runPromise(makeMailer(optionsOf(port, options))(MAIL));
 
 describe("a mail", () => {
   it("is handed to the mail server, for one mailbox and under its own id", async () => {
@@ -139,4 +143,15 @@ describe("a mail", () => {
       error: "The mail server did not take the mail within 0.05 s.",
     });
   });
+});
+
+it("the server says before any mail whether it takes the login", async () => {
+  const { port, received } = await open({ hasTls: true, login: LOGIN });
+  const examine = (password: string) =>
+    Effect.runPromise(examineMailServer(optionsOf(port, { login: { ...LOGIN, password } })));
+  expect(await examine(LOGIN.password)).toBe(null);
+  expect(await examine("wrong")).toBe(
+    "The mail server refuses the service's user and password: 535 5.7.8 wrong user or password",
+  );
+  expect(received).toEqual([]);
 });
