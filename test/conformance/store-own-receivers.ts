@@ -227,7 +227,7 @@ const checkDeliveries = (check: Check): void => {
       const first = yield* asks(world);
       const before = yield* newsOf(first.sessionId);
       yield* collect({ to: before.to, deliveries: [delivery(id, world)], now: NOON });
-      const [claimed] = (yield* claimAll(NOON)).filter(({ webhookId }) => webhookId === id);
+      const claimed = (yield* claimAll(NOON)).find(({ webhookId }) => webhookId === id);
       if (claimed === undefined) return expect.unreachable();
       const { record } = yield* OutboundDeliveries;
       yield* record([resultOf(claimed, 410, { is: "failed", isGone: true })], NOON);

@@ -44,6 +44,13 @@ const accepted = async (page: Page): Promise<void> => {
   await page.getByText(NEW_TOKEN).waitFor();
 };
 
+/** The newest notice in a place, with the answer to it. */
+const lastNotice = (status: string, answer: object) => ({
+  status,
+  created_at: "2026-01-02T03:04:05.000Z",
+  last_try: { at: "2026-01-02T03:04:05.000Z", error: null, took_ms: 84, ...answer },
+});
+
 const shownNotices = async (page: Page): Promise<void> => {
   await page.getByRole("heading", { name: "Notify me" }).evaluate((heading) => {
     heading.scrollIntoView();
@@ -66,17 +73,12 @@ export const STATES_OF_PEOPLE: readonly State[] = [
     hash: "#/account",
     shows: "form",
     change: (world) => {
-      const last = (status: string, answer: object) => ({
-        status,
-        created_at: "2026-01-02T03:04:05.000Z",
-        last_try: { at: "2026-01-02T03:04:05.000Z", error: null, took_ms: 84, ...answer },
-      });
       world.notices = {
         mail: {
           ...world.notices.mail,
           status: "enabled",
           tells: ["asked"],
-          last_delivery: last("failed", {
+          last_delivery: lastNotice("failed", {
             status: 550,
             error: "The mail server refuses the address: 550 5.1.1 no such user here",
           }),
@@ -88,7 +90,7 @@ export const STATES_OF_PEOPLE: readonly State[] = [
           tells: ["asked", "finished"],
           format: "slack",
           url: "https://hooks.slack.com/…XXXX",
-          last_delivery: last("failed", { status: 410 }),
+          last_delivery: lastNotice("failed", { status: 410 }),
         },
       };
     },

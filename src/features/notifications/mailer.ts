@@ -164,7 +164,7 @@ export const makeMailer = (options: MailerOptions): SendMail => {
         })),
         Effect.timeoutOrElse({ duration: timeoutMs, orElse: () => Effect.fail(late(timeoutMs)) }),
         Effect.catch((outcome) => Effect.succeed(outcome)),
-        Effect.map((outcome): TryOutcome => ({ ...outcome, tookMs: performance.now() - begun })),
+        Effect.map((outcome): TryOutcome => Object.assign(outcome, { tookMs: performance.now() - begun })),
       );
     });
 };

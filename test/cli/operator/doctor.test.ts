@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import {
   databaseFindings,
   diskFinding,
+  mailFinding,
   findingLines,
   installationFindings,
   savesFinding,
@@ -113,6 +114,9 @@ describe("the doctor", () => {
     expect(judged({ faults: [{ text: "it is read-only", todo: "Name the primary." }] })).toEqual([
       ["fail", "Name the primary."],
     ]);
+    expect(
+      [undefined, null, "The mail server cannot be resolved."].map((problem) => mailFinding(problem).state),
+    ).toEqual(["ok", "ok", "warn"]);
     expect(findingLines([diskFinding(0)])).toEqual([
       "  disk  warn  0.0 GiB free",
       "              Free at least 5 GiB on the disk of PLATFORM_DATA_DIR.",

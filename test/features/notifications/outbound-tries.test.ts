@@ -13,6 +13,7 @@ const answered = (status: number | null, retryAfter: number | null = null): TryO
   tookMs: 1,
   retryAfterMs: retryAfter,
 });
+const ended = (ends: "failed" | "cancelled"): TryOutcome => ({ ...answered(550), ends });
 const after = (tries: number, outcome = answered(500), jitter = 0.5) => {
   const verdict = tryVerdict(outcome, { tries, now: 0, jitter });
   return verdict.is === "again" ? verdict.dueAt / 1000 : verdict.is;
@@ -38,7 +39,6 @@ it("respects a longer Retry-After within bounds, and ends at 2xx and 410", () =>
 });
 
 it("gives up a delivery that no later try can bring, and cancels one that may not be sent", () => {
-  const ended = (ends: "failed" | "cancelled"): TryOutcome => ({ ...answered(550), ends });
   expect([after(1, ended("failed")), after(1, ended("cancelled"))]).toEqual(["failed", "cancelled"]);
   const health = { failingSince: 1, warnedAt: null };
   expect(healthAfter(health, { is: "cancelled" }, 2)).toEqual({ ...health, disable: null });

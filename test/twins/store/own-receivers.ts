@@ -88,7 +88,7 @@ const news: (tables: TableSet, limit: number) => Effect.Success<ReturnType<Servi
     const receivers = enabled
       .filter(({ record, cursor }) => isOne && cursor < place && isOwnNews(own, record.userId))
       .map(({ record: { id, userId, tells } }) => ({ id, userId, tells }));
-    return { ...own, receivers };
+    return Object.assign(own, { receivers });
   });
   return { news: found, to: last.cursor };
 };
