@@ -59,7 +59,7 @@ module.exports = {
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|own|ssh-host|title))\\.ts$",
+          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|person/own-session|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },

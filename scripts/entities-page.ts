@@ -74,7 +74,7 @@ const ABOUT: Readonly<Record<string, string>> = {
     "The newest event that was removed from a project's stream: older readers are told `reset`.",
   outbound_webhooks:
     "A receiver of a project's events, or of a person's own: its encrypted address and secrets, and its place in the events.",
-  own_notices_place: "Up to where people were told of their sessions' events. One row.",
+  own_notices_place: "The event up to which people have their notices. One row.",
   outbound_deliveries: "An event that one receiver is told, with its tries and the last answer.",
   nodes: "A node of the service and its heartbeat.",
   cluster_runners: "The actor runner of a node, kept by the cluster library.",

@@ -10,7 +10,7 @@ import { readAt, request } from "../api/client.ts";
 import { notificationState, notify } from "./attention.ts";
 import { browserChoice, objectOr } from "../frame/kept.ts";
 import { now } from "../elements/format.ts";
-import { isStartedBy } from "../../src/domain/session/own.ts";
+import { isStartedBy } from "../../src/domain/person/own-session.ts";
 import { projectPath } from "../projects/project.ts";
 import { writtenTo } from "./written.ts";
 import type { Session } from "../wire.d.ts";

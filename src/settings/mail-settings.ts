@@ -9,7 +9,7 @@ export const MAIL_SETTINGS = define({
     fallback: null,
     shown: "off: no mail",
     about:
-      "The mail server that takes the service's [mail to people](../use/notifications.md#by-mail-or-in-your-own-chat): `smtp://user:password@host:587` " +
+      "The mail server that takes the service's [mail to people](../use/own-notices.md#by-mail-or-in-your-own-chat): `smtp://user:password@host:587` " +
       "(STARTTLS) or `smtps://user:password@host:465`, with percent escapes in user and password. It may have a private address. " +
       "A password is never sent without TLS, except to this machine. Needs `PLATFORM_MAIL_FROM`.",
   },

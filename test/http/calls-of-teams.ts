@@ -106,7 +106,7 @@ export const teamCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "PUT /v1/me/subscriptions/:runtime": { target: ownSubscription, ...subscription },
     "DELETE /v1/me/subscriptions/:runtime": { target: ownSubscription, answers: [404] },
     "GET /v1/me/notices": at("/v1/me/notices", 200),
-    // The service of these tests sends no mail, and nobody has a chat.
+    // The service of these tests sends no mail, and its people have no chat.
     "PUT /v1/me/notices/mail": {
       target: () => "/v1/me/notices/mail",
       body: () => ({ tells: ["asked"] }),

@@ -1,4 +1,4 @@
-/** What a person is told of her own sessions by mail and in her chat, over the API and real servers. */
+/** A person's notices about her own sessions by mail and in her chat, over the API and real servers. */
 import { randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
@@ -102,7 +102,7 @@ const endTurns = (sid: string, states: readonly ("completed" | "interrupted")[])
   );
 
 describe("a person's own notices", () => {
-  it("come by mail and in her chat once, for what is hers, and to nobody else", async () => {
+  it("come by mail and in her chat once, for her own session, and to no other person", async () => {
     const [ann, ben] = [await person("Ann"), await person("Ben")];
     await set("mail", ann.token, { tells: ["finished"] });
     await set("chat", ann.token, chatAt(ann.id));

@@ -101,7 +101,7 @@ export const PRIVILEGES = {
   manage_own_model_providers: { power: "account" },
   /** Her own subscriptions at the makers of runtimes. Only she sees and changes them. */
   manage_own_subscriptions: { power: "account" },
-  /** What she is told by mail and in her own chat. Only she sees and changes it. */
+  /** Her notices by mail and in her own chat. Only she sees and changes them. */
   manage_own_notices: { power: "account" },
   see_queue: { power: "account" },
   create_project: { power: "account" },

@@ -1,5 +1,5 @@
 /**
- * Tells receivers outside of a project's events (api.md 12), and people of what is theirs (api.md 2 "Notices"). A round turns new events into deliveries, and begins to send those
+ * Tells receivers outside of a project's events (api.md 12), and people about their own sessions (api.md 12 "Notices"). A round turns new events into deliveries, and begins to send those
  * that are due. It waits for no receiver.
  *
  *  W1 A receiver's place in the events moves with its deliveries (outbound-webhooks.ts O2), on whichever node is first.
@@ -92,7 +92,7 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
   return read.events.length >= EVENTS_AT_ONCE;
 });
 
-/** Turns the next events into deliveries for people whom they concern (own-receivers.ts R2). @returns whether there may be more */
+/** Turns the next events into deliveries for the people that they concern (own-receivers.ts R2). @returns whether there may be more */
 const collectOwn = Effect.fnUntraced(function* ({ publicUrl }: OutboundOptions) {
   const receivers = yield* OwnReceivers;
   const found = yield* receivers.news(EVENTS_AT_ONCE);

@@ -95,7 +95,7 @@ export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     response: { ...delivery, status: "pending", tries: 0, next_try_at: LATER, ended_at: null },
   },
   "ownNotices.get": {
-    summary: "Get what you are told of your sessions by mail and in your own chat.",
+    summary: "Get your notices by mail and in your own chat.",
     response: notices,
   },
   "ownNotices.setMail": {
@@ -113,7 +113,7 @@ export const OUTBOUND_EXAMPLES: Readonly<Record<string, OperationExample>> = {
     },
     response: notices,
   },
-  "ownNotices.remove": { summary: "Be told nothing by mail, or in your own chat." },
+  "ownNotices.remove": { summary: "Turn your notices by mail or in your own chat off." },
   "ownNotices.test": {
     summary: "Send yourself one test, and get its outcome.",
     response: { delivered: true, status: 250, error: null, answer: "250 2.0.0 Ok", took_ms: 84 },

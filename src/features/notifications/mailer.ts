@@ -30,7 +30,7 @@ export interface MailerOptions extends MailSettings {
   readonly network?: Network;
 }
 
-/** What a fault of the library has beside its text. */
+/** The fields of the library's faults. */
 interface Fault {
   readonly code?: unknown;
   readonly command?: unknown;
@@ -129,7 +129,7 @@ const handIn = async (
   return response;
 };
 
-/** Asks the server whether it is there and takes the login. @returns why not; null: it does */
+/** Asks the server whether it answers and takes the login. @returns why not; null: it does */
 export const examineMailServer = (options: MailerOptions): Effect.Effect<string | null> => {
   const { timeoutMs = TRY_TIMEOUT_MS } = options;
   return Effect.tryPromise({

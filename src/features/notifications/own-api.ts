@@ -34,14 +34,16 @@ const MailWire = Schema.Struct({
 const ChatWire = Schema.Struct({
   ...placeFields,
   format: nullable(Schema.Literals(CHAT_FORMATS)),
-  url: nullable(Schema.String).annotate({ description: "Masked, because whoever knows it can write there." }),
+  url: nullable(Schema.String).annotate({
+    description: "Masked, because any program that knows it can write there.",
+  }),
 }).annotate({ identifier: "OwnChat" });
 const NoticesWire = Schema.Struct({ mail: MailWire, chat: ChatWire }).annotate({ identifier: "OwnNotices" });
 
 const tells = Tells.check(Schema.isMinLength(1), Schema.isMaxLength(NOTICE_KINDS.length));
 const params = { place: Schema.Literals(NOTICE_PLACES) };
 
-/** What a person is told of her sessions outside the page: by mail, and in her own chat (api.md 2). */
+/** A person's notices about her own sessions: by mail, and in her own chat (api.md 2). */
 export class OwnNoticesGroup extends HttpApiGroup.make("ownNotices")
   .add(
     HttpApiEndpoint.get("get", "/", { success: NoticesWire }).annotate(Access, "manage_own_notices"),

@@ -46,6 +46,7 @@ export const BUNDLE_SOURCES: readonly string[] = [
     "session/model-errors.ts",
     "session/ssh-host.ts",
     "session/title.ts",
+    "person/own-session.ts",
     "model/menu.ts",
   ].map((file) => path.join(import.meta.dirname, "../../domain", file)),
 ];

@@ -59,7 +59,7 @@ describe("a mail", () => {
     expect(received).toMatchObject([{ isSecure: true }]);
   });
 
-  it("goes to no server whose certificate nobody has signed", async () => {
+  it("goes to no server that has signed its certificate itself", async () => {
     const { port, received } = await open({ hasTls: true });
     const outcome = await send(port, { ca: "" });
     expect(outcome).toMatchObject({ status: null, error: expect.stringContaining("self-signed") });

@@ -124,7 +124,7 @@ export class TestMailServer {
           mail = [];
           return say("354 end with a point");
         default:
-          return say("250 2.0.0 so be it");
+          return say("250 2.0.0 done");
       }
     });
   }

@@ -1,5 +1,5 @@
 /**
- * The port to the deliveries of events to receivers of projects and of people (api.md 12, 2 "Notices"). It is one of the store's ports, with the same adapters
+ * The port to the deliveries of events to receivers of projects and of people (api.md 12). It is one of the store's ports, with the same adapters
  * (journal.ts).
  *
  *  O4 A delivery that is claimed is no other node's until its lease ends. A result counts only for the claim that it
@@ -51,7 +51,7 @@ export interface ClaimedDelivery extends Pick<
 > {
   /** The number of the claim (O4). `tries` counts this one. */
   readonly claim: number;
-  /** The project or the person to whom the receiver belongs. Its address is sealed under this id. */
+  /** The project or the person that has the receiver. Its address is sealed under this id. */
   readonly ownerId: string;
   /** Whose own it is, and what she may in the project of the message. Null: a project's. */
   readonly person: (PersonNow & { readonly id: string }) | null;

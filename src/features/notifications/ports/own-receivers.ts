@@ -1,5 +1,5 @@
 /**
- * The port to the receivers of people: a mailbox, or a person's own chat (api.md 2 "Notices"). It is one of the store's ports, with
+ * The port to the receivers of people: a mailbox, or a person's own chat (api.md 12 "Notices"). It is one of the store's ports, with
  * the same adapters (journal.ts). Their deliveries are those of outbound-deliveries.ts.
  *
  *  R1 A person has at most one receiver for each place.
@@ -33,7 +33,7 @@ export type OwnReceiver = OwnReceiverFields & OwnAddress;
 export type NewOwnReceiver = Pick<OwnReceiverFields, "id" | "userId" | "tells"> &
   OwnAddress & { readonly now: number };
 
-/** An event with the enabled receivers of people whom it may concern. */
+/** An event with the enabled receivers of people that it may concern. */
 export interface OwnNewsWithReceivers extends OwnNews {
   readonly receivers: readonly Pick<OwnReceiver, "id" | "userId" | "tells">[];
 }
@@ -46,9 +46,9 @@ export class OwnReceivers extends Context.Service<
     readonly save: (receiver: NewOwnReceiver) => Stored<OwnReceiver>;
     /** Removes the receiver and its deliveries. */
     readonly remove: (userId: string, place: NoticePlace) => Stored<boolean>;
-    /** Where mail to the person goes: the address that a provider verified at her last sign-in with one. Null: there is none. */
+    /** Where mail to the person goes: the address that a provider verified at her last sign-in with one. Null: she has no address. */
     readonly address: (userId: string) => Stored<string | null>;
-    /** The news after the place (R2), the earliest first. Null: there are none, or nobody is told anything. */
+    /** The news after the place (R2), the earliest first. Null: no news, or no enabled receiver. */
     readonly news: (
       limit: number,
     ) => Stored<{ readonly news: readonly OwnNewsWithReceivers[]; readonly to: string } | null>;

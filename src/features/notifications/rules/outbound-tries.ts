@@ -36,7 +36,7 @@ export interface TryOutcome {
   readonly tookMs: number;
   /** Milliseconds from now, if the receiver said so. */
   readonly retryAfterMs: number | null;
-  /** No later try can succeed. `cancelled`: nothing was sent, which says nothing of the receiver. */
+  /** No later try can succeed. `cancelled`: no request was made, so the receiver's health stays as it is. */
   readonly ends?: "failed" | "cancelled";
 }
 
@@ -50,7 +50,7 @@ export type Verdict =
   | { readonly is: "delivered" }
   | { readonly is: "again"; readonly dueAt: number }
   | { readonly is: "failed"; readonly isGone: boolean }
-  /** It may not be sent any more, which says nothing of its receiver. */
+  /** It may not be sent any more. The receiver's health stays as it is. */
   | { readonly is: "cancelled" };
 
 /**

@@ -1,8 +1,8 @@
 /**
- * What a person is told of what is hers, by mail or in her own chat: that she is asked, and that her agent has finished or failed.
- * It is the same that her browser tells her (dashboard/live).
+ * Notices about a person's own sessions, by mail or in her own chat: that she is asked, and that her agent has finished or failed.
+ * Her browser tells her the same (dashboard/live).
  */
-import { isStartedBy, type SessionOrigin } from "../../../domain/session/own.ts";
+import { isStartedBy, type SessionOrigin } from "../../../domain/person/own-session.ts";
 import type { News } from "../../../domain/service/news.ts";
 import {
   noticesUrl,
@@ -17,7 +17,7 @@ import { OUTBOUND_FORMATS } from "./outbound-format.ts";
 export const NOTICE_PLACES = ["mail", "chat"] as const;
 export type NoticePlace = (typeof NOTICE_PLACES)[number];
 
-/** What she is told, each as she chooses. */
+/** The kinds of notices. She chooses each. */
 export const NOTICE_KINDS = ["asked", "finished"] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
@@ -49,7 +49,7 @@ export const NOTICE_NEWS = [
   "change_request.review_requested",
 ] as const satisfies readonly News[];
 
-/** Null: nobody is told. A turn that was interrupted is none: a person did that. */
+/** Null: the event has no notice. A person interrupts a turn herself. */
 export const noticeKind = ({ type, data }: Pick<SourceEvent, "type" | "data">): NoticeKind | null => {
   switch (type) {
     case "session.waiting":
@@ -73,7 +73,7 @@ export const isOwnNews = ({ event: { type, data }, session }: OwnNews, userId: s
   return session !== null && (isStartedBy(session, userId) || session.writers.includes(userId));
 };
 
-/** Whether a receiver of a person is told of the event. */
+/** Whether a receiver of a person gets the event. */
 export const isWanted = (
   news: OwnNews,
   { userId, tells }: { readonly userId: string; readonly tells: readonly NoticeKind[] },

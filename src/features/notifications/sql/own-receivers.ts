@@ -42,12 +42,12 @@ const makeAddress = Effect.gen(function* () {
 const makeSave = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   return Effect.fnUntraced(function* ({ id, userId, format, shownUrl, sealed, tells, now }: NewOwnReceiver) {
-    // Two requests of one person wait for each other (R1).
+    // Two requests of one person wait for each other (ports/own-receivers.ts R1).
     yield* sql`SELECT id FROM users WHERE id = ${userId} FOR NO KEY UPDATE`;
     yield* sql`
       DELETE FROM outbound_webhooks
       WHERE user_id = ${userId} AND (format = 'mail') = ${format === "mail"} AND id <> ${id}`;
-    // The place takes its default: the end of the events (R3).
+    // The place takes its default: the end of the events (ports/own-receivers.ts R3).
     const [row] = yield* sql<Row>`
       INSERT INTO outbound_webhooks (id, user_id, format, shown_url, events, sealed_version, envelope, status, created_at, updated_at)
       VALUES (${id}, ${userId}, ${format}, ${shownUrl}, ${[...tells]}, ${sealed?.version ?? 1},

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isStartedBy } from "../../../src/domain/session/own.ts";
+import { isStartedBy } from "../../../src/domain/person/own-session.ts";
 
 it("a session is its person's own, unless a trigger or an agent of hers started it", () => {
   const own = { createdBy: "ada", triggerSlug: null, parentSessionId: null };
