@@ -168,6 +168,10 @@ const tells = {
   about: `The notices: ${KINDS.join(",")}, or one of them. Without it, both`,
 } as const;
 
+const BOTH = { payload: { tells: ["asked", "finished"] as const } };
+const otherwiseBoth = (options: { readonly tells: string | undefined }) =>
+  options.tells === undefined ? BOTH : {};
+
 const NO_MAIL = {
   not_set_up: "no: this service sends no mail",
   no_address: "no: no sign-in of yours has a verified address",
@@ -201,7 +205,7 @@ export const noticeCommands = [
     options: { tells },
     notes:
       "`asked`: an agent asks you, or a person asks for your review. `finished`: an agent has finished or failed.",
-    sends: ({ options }) => (options.tells === undefined ? { payload: { tells: ["asked", "finished"] } } : {}),
+    sends: ({ options }) => otherwiseBoth(options),
     shows: noticesText,
   }),
   endpoint(CHAT, {
@@ -221,7 +225,7 @@ export const noticeCommands = [
     sends: ({ options }) => {
       if ((options["url-file"] === undefined) !== (options.format === undefined))
         throw usage("Give --format and --url-file together.");
-      return options.tells === undefined ? { payload: { tells: ["asked", "finished"] } } : {};
+      return otherwiseBoth(options);
     },
     shows: noticesText,
   }),

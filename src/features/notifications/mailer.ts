@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Semaphore from "effect/Semaphore";
 import type { MailServer, MailSettings } from "../../domain/service/mail-server.ts";
 import { cutText, storableText } from "../../domain/text.ts";
-import { unbracketed } from "../../ground/net/address.ts";
+import { withoutBrackets } from "../../ground/net/address.ts";
 import { dial, type Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 import { thrownText } from "../../ground/thrown.ts";
@@ -75,9 +75,9 @@ const transportFor = async ({ host, isSecure, login }: MailServer, socket: Socke
   (await import("nodemailer")).createTransport({
     // The library upgrades the connection that it gets.
     getSocket: (_options, callback) => callback(null, { connection: socket }),
-    host: unbracketed(host),
+    host: withoutBrackets(host),
     secure: isSecure,
-    requireTLS: login !== null && !LOOPBACK.test(unbracketed(host)), // M2
+    requireTLS: login !== null && !LOOPBACK.test(withoutBrackets(host)), // M2
     tls: ca === undefined ? {} : { ca },
     ...(login !== null && { auth: { user: login.user, pass: login.password } }),
     greetingTimeout: CONNECT_MS,

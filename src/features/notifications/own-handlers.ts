@@ -6,10 +6,10 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { Addresses } from "../../http/limits.ts";
-import { InstallationName } from "../../http/pages/dashboard.ts";
+import { InstallationLook } from "../../http/pages/dashboard.ts";
 import { answering } from "../../http/steps/answers.ts";
 import { instantOrNull } from "../../http/steps/wire.ts";
-import { audited } from "../../services/audit.ts";
+import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Outbound } from "./outbound.ts";
 import { OwnNoticesGroup } from "./own-api.ts";
@@ -67,7 +67,7 @@ const get = Effect.gen(function* () {
 /** Saves a receiver, and answers with all. */
 const save = Effect.fnUntraced(function* (receiver: NewOwnReceiver) {
   yield* (yield* OwnReceivers).save(receiver).pipe(
-    audited(({ format, tells, shownUrl }) => ({
+    withAudit(({ format, tells, shownUrl }) => ({
       action: "notices.saved",
       target: format,
       changes: { tells, ...(shownUrl !== null && { url: shownUrl }) },
@@ -121,7 +121,7 @@ const setChat = Effect.fnUntraced(function* ({ tells, format, url: text }: ChatW
 const remove = Effect.fnUntraced(function* (place: NoticePlace) {
   const isRemoved = yield* (yield* OwnReceivers)
     .remove(yield* ownId, place)
-    .pipe(audited((found) => (found ? { action: "notices.removed", target: place } : null)));
+    .pipe(withAudit((found) => (found ? { action: "notices.removed", target: place } : null)));
   if (!isRemoved) return yield* notFound("notices");
 });
 
@@ -132,7 +132,7 @@ const test = Effect.fnUntraced(function* (place: NoticePlace) {
   const { id, userId, format, sealed } = receiver;
   const about = {
     at: yield* Clock.currentTimeMillis,
-    installation: yield* InstallationName,
+    installation: (yield* InstallationLook).name,
     publicUrl: (yield* Addresses).publicUrl,
   };
   // It is about no project that she could have lost.

@@ -10,7 +10,7 @@ import {
   type OwnReceiver,
   type NewOwnReceiver,
 } from "../ports/own-receivers.ts";
-import { at, stored } from "../../../store/postgres/connection/statement.ts";
+import { at, toStored } from "../../../store/postgres/connection/statement.ts";
 import { makeInsertDeliveries, placeOf } from "./outbound-webhooks.ts";
 
 type Service = (typeof OwnReceivers)["Service"];
@@ -160,18 +160,18 @@ export const layer = Layer.effect(
       list: (userId) =>
         sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM outbound_webhooks WHERE user_id = ${userId} ORDER BY id`.pipe(
           Effect.map((rows) => rows.map(receiverOf)),
-          stored("ownReceivers.list"),
+          toStored("ownReceivers.list"),
         ),
-      save: (receiver) => sql.withTransaction(save(receiver)).pipe(stored("ownReceivers.save")),
+      save: (receiver) => sql.withTransaction(save(receiver)).pipe(toStored("ownReceivers.save")),
       remove: (userId, place) =>
         sql`
           DELETE FROM outbound_webhooks WHERE user_id = ${userId} AND (format = 'mail') = ${place === "mail"} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
-          stored("ownReceivers.remove"),
+          toStored("ownReceivers.remove"),
         ),
-      address: (userId) => address(userId).pipe(stored("ownReceivers.address")),
-      news: (limit) => news(limit).pipe(stored("ownReceivers.news")),
-      collect: (collected) => sql.withTransaction(collect(collected)).pipe(stored("ownReceivers.collect")),
+      address: (userId) => address(userId).pipe(toStored("ownReceivers.address")),
+      news: (limit) => news(limit).pipe(toStored("ownReceivers.news")),
+      collect: (collected) => sql.withTransaction(collect(collected)).pipe(toStored("ownReceivers.collect")),
     };
   }),
 );

@@ -375,7 +375,10 @@ const makeShownWrites = Effect.gen(function* () {
     return update(id, change, { now }).pipe(toStored("sessions.rename"));
   };
   const noteChanges: Service["noteChanges"] = (id, changes, now) =>
-    update(id, sql`changes = ${json(changes)}`, { now }).pipe(Effect.asVoid, toStored("sessions.noteChanges"));
+    update(id, sql`changes = ${json(changes)}`, { now }).pipe(
+      Effect.asVoid,
+      toStored("sessions.noteChanges"),
+    );
   const entitle: Service["entitle"] = (id, { title, former, now }) =>
     update(id, sql`name = ${title}`, { now, condition: sql`(name IS NULL OR name = ${former})` }).pipe(
       Effect.asVoid,
