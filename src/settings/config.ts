@@ -190,6 +190,12 @@ const readEnvironments = (read: Reader, locate: (file: string | null) => string 
   environmentBasesMs: read.duration("PLATFORM_ENVIRONMENT_BASES_MS"),
 });
 
+/** How the page names and shows the installation. */
+const readLook = (read: Reader, locate: (file: string | null) => string | null) => ({
+  name: read.parsed("PLATFORM_NAME", parseInstallationName),
+  logoFile: locate(read.text("PLATFORM_LOGO")),
+});
+
 const readIdle = (read: SettingReader): Pick<Config, "idleTimeoutMs" | "makeRoomAfterMs"> => ({
   idleTimeoutMs: read.duration("PLATFORM_IDLE_TIMEOUT_MS"),
   makeRoomAfterMs: read.integer("PLATFORM_MAKE_ROOM_AFTER_MINUTES") * MINUTE || null,
@@ -214,8 +220,7 @@ export function readConfig(environment: Environment, workingDirectory: string): 
     host: read.text("PLATFORM_HOST"),
     port: read.integer("PLATFORM_PORT"),
     publicUrl: read.origin("PLATFORM_PUBLIC_URL"),
-    name: read.parsed("PLATFORM_NAME", parseInstallationName),
-    logoFile: locate(read.text("PLATFORM_LOGO")),
+    ...readLook(read, locate),
     previewUrl: read.parsed("PLATFORM_PREVIEW_URL", parsePreviewUrl),
     dataDir: path.resolve(workingDirectory, read.text("PLATFORM_DATA_DIR")),
     databaseUrl: read.databaseUrl(environment),

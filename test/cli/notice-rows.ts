@@ -5,7 +5,7 @@ import { type Row, type World } from "./row.ts";
 const CHAT = "https://hooks.slack.com/services/T000/B000/canary";
 const HEAD = "PLACE +STATUS +TELLS +LAST +ADDRESS";
 const KINDS = /^Each of --tells must be one of asked, finished\.\n/;
-const PLACES = /^PLACE must be one of mail, chat\.\n/;
+const PLACES = /`place` must be "mail" or "chat"\./;
 
 export const noticeRowsOf = (world: World): Readonly<Record<string, Row>> => {
   const put = async (place: string, body: object): Promise<string> => {
@@ -39,13 +39,13 @@ export const noticeRowsOf = (world: World): Readonly<Record<string, Row>> => {
       args: async () => [await chat()],
       human: /^chat is off\n$/,
       json: {},
-      refused: [["nowhere"], 2, PLACES],
+      refused: [["nowhere"], 1, PLACES],
     },
     "notices test": {
       args: async () => [await mail()],
       human: /^answered 250 after \d+ ms\n250 2\.0\.0 taken\n$/,
       json: { delivered: true, status: 250, error: null },
-      refused: [["nowhere"], 2, PLACES],
+      refused: [["nowhere"], 1, PLACES],
     },
   };
 };
