@@ -38,32 +38,52 @@ const everywhere: List = async ({ api }, query) => {
   return { things: value.sessions, next: value.next_cursor };
 };
 
-/** The cursor of the first page of sessions: behind that of people. */
-const THEN_SESSIONS = "sessions";
+/** The cursor of the first page of a second list, and how the cursors of its other pages begin. */
+const SECOND = "second:";
 
-/** People, and then sessions, whose agents act too. A reader who may not list people finds sessions. */
-const actors: List = async (scope, query, before) => {
-  const { cursor, ...first } = query;
-  if (cursor?.startsWith(THEN_SESSIONS) === true) {
-    const at = cursor.slice(THEN_SESSIONS.length);
-    const page = await everywhere(scope, at === "" ? first : { ...first, cursor: at }, before);
-    return { ...page, next: page.next === null ? null : `${THEN_SESSIONS}${page.next}` };
-  }
-  try {
-    const page = await people(scope, query, before);
-    return { ...page, next: page.next ?? THEN_SESSIONS };
-  } catch (error) {
-    if (error instanceof Failure && error.exit === EXIT.unauthorised)
-      return { things: [], next: THEN_SESSIONS };
-    throw error;
-  }
+/** One list, and then another one. A reader who may not have the first one gets the second one. */
+const inTurn =
+  (first: List, second: List): List =>
+  async (scope, query, before) => {
+    const { cursor, ...start } = query;
+    if (cursor?.startsWith(SECOND) === true) {
+      const at = cursor.slice(SECOND.length);
+      const page = await second(scope, at === "" ? start : { ...start, cursor: at }, before);
+      return { ...page, next: page.next === null ? null : `${SECOND}${page.next}` };
+    }
+    try {
+      const page = await first(scope, query, before);
+      return { ...page, next: page.next ?? SECOND };
+    } catch (error) {
+      if (error instanceof Failure && error.exit === EXIT.unauthorised) return { things: [], next: SECOND };
+      throw error;
+    }
+  };
+
+/** What waits in the project. The fires lack people's requests for sessions. */
+const waiting: List = async ({ api, project }, query) => {
+  const pid = await project();
+  const { value } = await api().call("GET /v1/queue", { query });
+  const own = value.queue.filter((one) => one.project_id === pid);
+  return { things: own.map(({ fire_id: id }) => ({ id })), next: value.next_cursor };
 };
+const fires: List = async ({ api, project }, query) => {
+  const { value } = await api().call("GET /v1/projects/:pid/fires", {
+    params: { pid: await project() },
+    query,
+  });
+  return { things: value.fires, next: value.next_cursor };
+};
+
+/** Kinds whose things have names. */
+const NAMED: ReadonlySet<IdKind> = new Set(["PROJECT", "PERSON", "ACTOR", "SESSION", "TOKEN"]);
 
 /** By the word that stands for the id in a command's usage. */
 const LISTS: Readonly<Record<IdKind, List>> = {
   PROJECT: projects,
   PERSON: people,
-  ACTOR: actors,
+  /** Agents act, too. */
+  ACTOR: inTurn(people, everywhere),
   SESSION: async ({ api, project }, query) => {
     const { value } = await api().call("GET /v1/projects/:pid/sessions", {
       params: { pid: await project() },
@@ -105,13 +125,7 @@ const LISTS: Readonly<Record<IdKind, List>> = {
     const { value } = await api().call("GET /v1/tokens", { query });
     return { things: value.tokens, next: value.next_cursor };
   },
-  FIRE: async ({ api, project }, query) => {
-    const { value } = await api().call("GET /v1/projects/:pid/fires", {
-      params: { pid: await project() },
-      query,
-    });
-    return { things: value.fires, next: value.next_cursor };
-  },
+  FIRE: inTurn(waiting, fires),
   BUILD: async ({ api, project }, query, { PROJECT }) => {
     const pid = PROJECT ?? (await project());
     const { value } = await api().call("GET /v1/projects/:pid/environment/builds", {
@@ -145,10 +159,10 @@ const LISTS: Readonly<Record<IdKind, List>> = {
 const refused = (exit: typeof EXIT.notFound | typeof EXIT.usage, code: string, message: string): Failure =>
   new Failure(exit, code, { message });
 
-/** @param what the word of the usage, e.g. `SESSION` @returns the id */
+/** @param kind the word of the usage, e.g. `SESSION` @returns the id */
 const lookUp = async (
   text: string,
-  what: string,
+  kind: IdKind,
   read: (query: PageQuery) => Promise<Page<Thing>>,
 ): Promise<string> => {
   const isShort = SHORT.test(text);
@@ -159,12 +173,11 @@ const lookUp = async (
     named.push(...things.filter(({ name }) => name?.toLowerCase() === text.toLowerCase()));
   }
   const [only, second] = named;
-  if (only === undefined)
-    throw refused(
-      EXIT.notFound,
-      "not_found",
-      `No such ${what}: give its id, the last ${SHORT_DIGITS} digits of it, or its name.`,
-    );
+  if (only === undefined) {
+    const [what, digits] = [kind.toLowerCase(), `the last ${SHORT_DIGITS} digits of it`];
+    const words = NAMED.has(kind) ? `its id, ${digits}, or its name` : `its id, or ${digits}`;
+    throw refused(EXIT.notFound, "not_found", `No such ${what}: give ${words}.`);
+  }
   if (second === undefined) return only.id;
   const ids = named.map(({ id }) => shortId(id)).join(", ");
   throw refused(EXIT.usage, "ambiguous", `Several have this name. Give the last digits of one: ${ids}.`);
@@ -178,7 +191,7 @@ export const resolveId = async (
 ): Promise<string> => {
   const word = text.trim();
   if (!isIdKind(what) || word === "" || parseUuid(word.toLowerCase()) !== null) return text;
-  return await lookUp(word, what.toLowerCase(), (query) => LISTS[what](scope, query, before));
+  return await lookUp(word, what, (query) => LISTS[what](scope, query, before));
 };
 
 type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;

@@ -91,7 +91,7 @@ it("refuses a name that several have with their ends, and one that none has with
 
 /** A client whose lists, whatever they are of, have one thing. */
 const having = (only: string): Client => {
-  const one = [{ id: only }];
+  const one = [{ id: only, fire_id: only, project_id: PROJECTS[0]?.id }];
   const of = (name: string | symbol): unknown => {
     if (name === "next_cursor") return null;
     return name === "saved" ? { earlier: one } : one;
@@ -129,6 +129,32 @@ it("looks for an actor among people, and then among sessions, and without people
     throw new Failure(EXIT.unauthorised, "forbidden", { message: "No." });
   });
   expect(await resolveId("000000b1", "ACTOR", { scope: forbidden })).toBe(id("000000b1"));
+});
+
+it("looks for a fire in the queue, which has people's requests, and then among the project's fires", async () => {
+  const pid = id("000000a1");
+  const queued = [
+    { fire_id: id("000000f1"), project_id: id("000000a2") },
+    { fire_id: id("000000f2"), project_id: pid },
+  ];
+  const scope = {
+    api: () =>
+      ({
+        call: (route: string) =>
+          Promise.resolve({
+            value:
+              route === "GET /v1/queue"
+                ? { queue: queued, next_cursor: null }
+                : { fires: [{ id: id("000000f3") }], next_cursor: null },
+          }),
+      }) as unknown as Client,
+    project: () => Promise.resolve(pid),
+  };
+  expect(await resolveId("000000f2", "FIRE", { scope })).toBe(id("000000f2"));
+  expect(await resolveId("000000f3", "FIRE", { scope })).toBe(id("000000f3"));
+  await expect(resolveId("000000f1", "FIRE", { scope })).rejects.toThrow(
+    "No such fire: give its id, or the last 8 digits of it.",
+  );
 });
 
 it("looks for a turn in the session that the option before it names", async () => {
