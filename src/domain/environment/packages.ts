@@ -69,14 +69,16 @@ const NPM_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?(?!\.{1,2}$)[A-Za-z0-9._~-]+$/
 const NPM_VERSION = /^\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$/;
 const NPM_NAME_MAX = 214;
 
+/** Whether a text can be the name of a package of npm, with its scope. */
+export const isNpmName = (text: string): boolean => NPM_NAME.test(text) && text.length <= NPM_NAME_MAX;
+
 /**
  * Reads the path of a tarball below a registry, as the client wrote it: `/name/-/name-1.0.0.tgz`.
  * @returns null for any other path, also for one with other escapes than `%2f` between scope and name
  */
 export const readNpmTarball = (path: string): NpmTarball | null => {
   const [name = "", file = "", ...more] = path.slice(1).replace(/%2f/i, "/").split("/-/");
-  if (more.length > 0 || !path.startsWith("/") || !NPM_NAME.test(name) || name.length > NPM_NAME_MAX)
-    return null;
+  if (more.length > 0 || !path.startsWith("/") || !isNpmName(name)) return null;
   const start = `${name.slice(name.indexOf("/") + 1)}-`;
   if (!file.startsWith(start) || !file.endsWith(".tgz")) return null;
   const version = file.slice(start.length, -".tgz".length);

@@ -9,6 +9,7 @@ import { posix } from "node:path";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
 import { nearest } from "../../ground/nearest.ts";
+import { isNpmName } from "../environment/packages.ts";
 import { checkSecretName } from "../secret/secret.ts";
 import { isExactVersion, isRuntimeName, machineName } from "./installed.ts";
 import { hasRecord } from "./runtimes.ts";
@@ -87,13 +88,15 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 const readArchive = ({ archive, sha256, cmd, ...start }: typeof Binary.Type): Read<ArchiveSource> => {
   const url = URL.parse(archive);
-  if (url === null) return Result.fail(`${archive} is no address of an archive.`);
-  if (sha256 !== undefined && !SHA256.test(sha256))
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return Result.fail(`${archive} is no address of an archive: it must begin with https://.`);
+  const digits = sha256?.toLowerCase();
+  if (digits !== undefined && !SHA256.test(digits))
     return Result.fail(`Its sha256 is no checksum in 64 hexadecimal digits.`);
   const program = posix.normalize(cmd);
   if (posix.isAbsolute(program) || program === "." || program.startsWith(".."))
     return Result.fail(`Its program ${cmd} is not a file of its archive.`);
-  const checksum = sha256 === undefined ? null : `sha256:${sha256}`;
+  const checksum = digits === undefined ? null : `sha256:${digits}`;
   return Result.map(readStart({ ...start, archive, cmd }), (ownStart) => ({
     kind: "archive",
     url,
@@ -108,6 +111,9 @@ const readPackage = (record: typeof Package.Type): Read<PackageSource> => {
   const [name, version] = [record.package.slice(0, at), record.package.slice(at + 1)];
   if (at < 1 || !isExactVersion(version))
     return Result.fail(`Its package ${record.package} names no exact version of npm.`);
+  // npm takes such names for options and for files.
+  if (!isNpmName(name) || /^[-.]/.test(name))
+    return Result.fail(`Its package ${record.package} has no name of npm.`);
   return Result.map(readStart(record), (ownStart) => ({
     kind: "package",
     name,
@@ -151,7 +157,7 @@ export interface EntryWish {
 export const readEntry = (text: string, { id, version, arch }: EntryWish): Read<RegistryEntry> => {
   if (hasRecord(id))
     return Result.fail(`${id} is a runtime that the platform knows by itself. Add it without --registry.`);
-  const registry = decodeRegistry(text);
+  const registry = decodeRegistry(text.replace(/^\uFEFF/, ""));
   if (registry._tag === "None")
     return Result.fail("It is no registry of agents: it must be JSON with a list agents.");
   const entries = new Map(

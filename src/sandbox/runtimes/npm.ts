@@ -62,7 +62,7 @@ export const unpackPackage = async (
 ): Promise<readonly Unpacked[]> => {
   await mkdir(directory, { recursive: true });
   const options = ["--ignore-scripts", "--no-audit", "--no-fund", ...(isBare ? ["--omit=optional"] : [])];
-  const args = ["install", "--prefix", directory, ...options, "--save-exact", `${name}@${version}`];
+  const args = ["install", "--prefix", directory, ...options, "--save-exact", "--", `${name}@${version}`];
   await promisify(execFile)(npm, args, {
     cwd: directory,
     timeout: WITHIN_MS,

@@ -6,9 +6,11 @@
  *  A3 Bytes and files are counted while they are written.
  */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   closeSync,
   createWriteStream,
+  fstatSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -20,8 +22,8 @@ import {
 } from "node:fs";
 import { chmod, copyFile } from "node:fs/promises";
 import { dirname, join, posix, sep } from "node:path";
-import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { errorCode } from "../../ground/net/fault.ts";
 import { type Bytes, forEachEntry, decompress } from "../images/unpack/archive.ts";
 import { UnpackFailure } from "../images/unpack/failure.ts";
 import { findProgram } from "../machine/tools.ts";
@@ -31,10 +33,14 @@ const LIMITS = { bytes: 4 * 1024 ** 3, files: 200_000 };
 /** For the whole archive, in milliseconds. */
 const UNPACK_MS = 10 * 60_000;
 const MODE_MASK = 0o777;
-const HEAD_BYTES = 4;
+const HEAD_BYTES = 6;
 
 /** How files begin. The name of an archive says too little: an address may end in anything. */
-const ZIP = Buffer.from("PK");
+const OTHERS: readonly (readonly [head: Buffer, ending: string])[] = [
+  [Buffer.from("PK"), ".zip"],
+  [Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]), ".tar.xz"],
+  [Buffer.from([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]), ".7z"],
+];
 const BZIP2 = Buffer.from("BZh");
 /** Files that are no archive: a program of Linux, and a script. */
 const PROGRAMS = [Buffer.from("\u007fELF"), Buffer.from("#!")];
@@ -50,18 +56,52 @@ const entryPath = (name: string): string => {
 };
 
 /** The tar in a file compressed with bzip2, which Node cannot read. @param path the machine's PATH */
-const bunzip = (file: string, path: string): Readable => {
+async function* bunzip(file: string, path: string): AsyncGenerator<Buffer> {
   const bzip2 = findProgram("bzip2", path);
   if (bzip2 === null)
     throw new UnpackFailure("the archive is compressed with bzip2, which is not installed here");
   const limits = { env: {}, timeout: UNPACK_MS, killSignal: "SIGKILL" } as const;
-  return spawn(bzip2, ["-dc", "--", file], { ...limits, stdio: ["ignore", "pipe", "ignore"] }).stdout;
+  const child = spawn(bzip2, ["-dc", "--", file], { ...limits, stdio: ["ignore", "pipe", "ignore"] });
+  const end = once(child, "close");
+  // Nobody waits for it if the archive is refused before its end.
+  end.catch(() => undefined);
+  yield* child.stdout as AsyncIterable<Buffer>;
+  const [code] = (await end) as [number | null];
+  if (code !== 0) throw new UnpackFailure("the archive is damaged: bzip2 cannot read it to its end");
+}
+
+/** What a system says where one part of an archive is in the way of another one. */
+const IN_THE_WAY: ReadonlySet<string> = new Set(["EEXIST", "EISDIR", "ENOTDIR", "ERR_FS_EISDIR"]);
+
+/** Makes a part of the archive. Its failure names the part as the archive does, and no path of this machine. @throws UnpackFailure */
+const makePart = <A>(name: string, make: () => A): A => {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof UnpackFailure) throw error;
+    const code = errorCode(error);
+    throw new UnpackFailure(
+      IN_THE_WAY.has(code)
+        ? `the archive has two files of one path: ${displayName(name)}`
+        : `the archive has a file that cannot be written: ${displayName(name)} (${code})`,
+    );
+  }
 };
 
 interface Link {
   readonly place: string;
   readonly target: string;
 }
+
+/** @throws UnpackFailure if the archive does not have the file before the link */
+const makeHardLink = (root: string, { place, target }: Link): void => {
+  const existing = join(root, entryPath(target));
+  if (lstatSync(existing, { throwIfNoEntry: false })?.isFile() !== true)
+    throw new UnpackFailure(
+      `the archive has a hard link to a file that does not stand before it: ${displayName(place)} to ${displayName(target)}`,
+    );
+  linkSync(existing, join(root, place));
+};
 
 /** @returns the links, which are not made yet */
 const writeFiles = async (tar: Bytes, root: string): Promise<readonly Link[]> => {
@@ -82,18 +122,19 @@ const writeFiles = async (tar: Bytes, root: string): Promise<readonly Link[]> =>
     if (count.files > LIMITS.files)
       throw new UnpackFailure(`the archive has more than ${LIMITS.files} files`);
     const path = join(root, place);
-    if (type === "directory") {
-      mkdirSync(path, { recursive: true });
-      return;
-    }
-    mkdirSync(dirname(path), { recursive: true });
+    const target = linkname ?? "";
+    makePart(place, () => mkdirSync(type === "directory" ? path : dirname(path), { recursive: true }));
     if (type === "file" || type === "contiguous-file") {
-      rmSync(path, { force: true });
-      await pipeline(counted(content), createWriteStream(path, { flags: "wx" }));
+      const descriptor = makePart(place, () => {
+        rmSync(path, { force: true });
+        return openSync(path, "wx");
+      });
+      await pipeline(counted(content), createWriteStream("", { fd: descriptor }));
       await chmod(path, (mode | 0o444) & MODE_MASK);
-    } else if (type === "link") linkSync(join(root, entryPath(linkname ?? "")), path);
-    else if (type === "symlink") links.push({ place, target: linkname ?? "" });
+    } else if (type === "link") makePart(place, () => makeHardLink(root, { place, target }));
+    else if (type === "symlink") links.push({ place, target });
   });
+  if (count.files === 0) throw new UnpackFailure("the archive is empty");
   return links;
 };
 
@@ -144,10 +185,17 @@ export const unpackProgram = async (
     const head = Buffer.alloc(HEAD_BYTES);
     readSync(descriptor, head, 0, head.length, 0);
     const begins = (word: Buffer) => head.subarray(0, word.length).equals(word);
-    if (begins(ZIP))
-      throw new UnpackFailure("the archive is a .zip. The platform unpacks .tar.gz, .tar.bz2 and .tar.zst");
-    if (PROGRAMS.some(begins)) await copyFile(file, join(directory, program));
-    else {
+    const [, ending] = OTHERS.find(([other]) => begins(other)) ?? [];
+    if (ending !== undefined)
+      throw new UnpackFailure(
+        `the archive is a ${ending}. The platform unpacks .tar, .tar.gz, .tar.bz2 and .tar.zst`,
+      );
+    if (fstatSync(descriptor).size === 0) throw new UnpackFailure("the archive is empty");
+    if (PROGRAMS.some(begins)) {
+      const place = join(directory, program);
+      mkdirSync(dirname(place), { recursive: true });
+      await copyFile(file, place);
+    } else {
       const root = realpathSync(directory);
       const tar = begins(BZIP2) ? bunzip(file, path) : decompress(descriptor);
       makeLinks(root, await writeFiles(tar, root));

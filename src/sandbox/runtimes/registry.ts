@@ -50,9 +50,12 @@ export class AgentRegistry {
   async read(): Promise<string> {
     if (this.#url === null) {
       await using file = await open(this.#place);
-      const { size } = await file.stat();
-      if (size > REGISTRY_BYTES) throw new Error(`${this.#place} has more than ${REGISTRY_BYTES} bytes.`);
-      return file.readFile("utf8");
+      const stats = await file.stat();
+      if (stats.isDirectory())
+        throw new Error(`${this.#place} is a directory. Name the file of the registry in it.`);
+      if (stats.size > REGISTRY_BYTES)
+        throw new Error(`${this.#place} has more than ${REGISTRY_BYTES} bytes.`);
+      return await file.readFile("utf8");
     }
     const { body } = await this.#get(this.#url);
     const host = this.#url.hostname;

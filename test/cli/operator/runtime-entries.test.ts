@@ -88,7 +88,7 @@ it("takes a registry in a file, an archive of bzip2, and a program that is no ar
   execFileSync("bzip2", [path.join(home, "heron.tar")]);
   for (const archive of [readFileSync(path.join(home, "heron.tar.bz2")), Buffer.from("#!/bin/sh\n")]) {
     files.set("/heron", archive);
-    offerArchive(archive, { cmd: archive.length < 20 ? "heron" : "./heron/bin/heron" });
+    offerArchive(archive);
     writeFileSync(registry, files.get("/registry.json") ?? "");
     // The operator has named no host, and the archive is on a private one.
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -126,7 +126,7 @@ it("takes no archive without a checksum, unless the operator gives it", async ()
   const archive = gzipSync(await tarOf([PROGRAM]));
   offerArchive(archive, { sha256: undefined });
   await refuses(add(), `The registry names no checksum of ${origin}/heron, so it is not taken.`);
-  await add({ integrity: sha256(archive) });
+  await add({ integrity: sha256(archive).toUpperCase().replace("SHA", "sha") });
   expect(await listed()).toEqual(["heron"]);
 });
 
@@ -139,10 +139,57 @@ it.each<[string, string, readonly TarEntry[]]>([
   ["a link over a link", "link that leads out of it", [link("..", "heron/a"), link("a/../../..", "heron/b")]],
   ["a link below a link", 'two files of one path: "a"', [link(".", "a"), link("bin", "a/heron/b")]],
   ["a hard link above", "leads out of it", [{ name: "x", type: "link", linkname: "../x" }]],
+  [
+    "a hard link before its file",
+    'a hard link to a file that does not stand before it: "x" to "y"',
+    [
+      { name: "x", type: "link", linkname: "y" },
+      { name: "y", content: "" },
+    ],
+  ],
+  ["a file over a directory", 'two files of one path: "heron/bin"', [{ name: "heron/bin", content: "" }]],
+  [
+    "a file below a file",
+    'two files of one path: "heron/bin/heron/x"',
+    [{ name: "heron/bin/heron/x", content: "" }],
+  ],
+  ["a directory over a file", 'two files of one path: "heron/bin/heron"', [{ name: "heron/bin/heron" }]],
+  ["a name that is too long", "(ENAMETOOLONG)", [{ name: "x".repeat(300), content: "" }]],
 ])("takes no archive with %s", async (_, why, entries) => {
   offerArchive(gzipSync(await tarOf([PROGRAM, ...entries])));
   await refuses(add(), why);
   expect(existsSync(path.join(home, "images/x"))).toBe(false);
+});
+
+/** Some bytes compressed by a program of this machine. */
+const compressed = (program: string, bytes: Buffer): Buffer =>
+  execFileSync(program, ["-c"], { input: bytes });
+
+it.each<[string, string, () => Promise<Buffer>]>([
+  ["an .xz", "the archive is a .tar.xz. The platform", async () => Buffer.from("fd377a585a0000", "hex")],
+  [
+    "half of a .bz2",
+    "the archive is damaged: bzip2 cannot read it",
+    async () => compressed("bzip2", await tarOf([PROGRAM])).subarray(0, -20),
+  ],
+  ["half of a .gz", "unexpected end of file", async () => gzipSync(await tarOf([PROGRAM])).subarray(0, -20)],
+  ["nothing", "the archive is empty", async () => Buffer.alloc(0)],
+  ["no file", "the archive is empty", async () => gzipSync(await tarOf([]))],
+])("names what is wrong with an archive that is %s", async (_, why, bytes) => {
+  offerArchive(await bytes());
+  await refuses(add(), `${origin}/heron cannot be unpacked: ${why}`);
+});
+
+it("starts no directory, and no file that cannot be run", async () => {
+  offerArchive(gzipSync(await tarOf([PROGRAM])), { cmd: "heron/bin" });
+  await refuses(add(), "heron is started by own/heron/bin, which is no program that can be run.");
+  offerPackage({ cmd: "other" });
+  npm({ other: "bin/other" }, 0o644);
+  await refuses(add(), "own/node_modules/@birds/heron/bin/other, which is no program that can be run.");
+});
+
+it("says that a registry is a directory", async () => {
+  await refuses(add({ registry: home }), `${home} is a directory.`);
 });
 
 it("says what it cannot unpack or find", async () => {
@@ -160,7 +207,7 @@ it("says what it cannot unpack or find", async () => {
 });
 
 /** Puts an npm on the PATH that writes a package with these commands. */
-const npm = (bin: object): void => {
+const npm = (bin: object, mode = 0o755): void => {
   const lock = { packages: { "node_modules/@birds/heron": { version: "1.2.3", integrity: "sha512-a" } } };
   writeFileSync(
     path.join(home, "npm"),
@@ -168,6 +215,7 @@ const npm = (bin: object): void => {
 mkdir -p node_modules/@birds/heron/bin
 printf '#!/usr/bin/env node\\n' > node_modules/@birds/heron/bin/main
 printf '#!/bin/sh\\n' > node_modules/@birds/heron/bin/other
+chmod ${mode.toString(8)} node_modules/@birds/heron/bin/*
 cat > node_modules/.package-lock.json <<'END'
 ${JSON.stringify(lock)}
 END

@@ -49,7 +49,7 @@ it("adds exactly the version, without a script of a package, and lists it until 
   npm(one("sha512-a"));
   const { digest, root } = await add();
   expect(readFileSync(path.join(home, "calls"), "utf8")).toMatch(
-    /^install .*--ignore-scripts .*@google\/gemini-cli@1\.2\.3\n$/,
+    /^install .*--ignore-scripts .* -- @google\/gemini-cli@1\.2\.3\n$/,
   );
   expect(existsSync(path.join(root, "own", OWN, "bundle/gemini.js"))).toBe(true);
   expect(await listed()).toEqual([["gemini", "1.2.3", digest]]);

@@ -44,6 +44,13 @@ it("takes the package of npm where there is one, whatever else there is", () => 
   });
 });
 
+it("reads a registry after a byte order mark, and a checksum in capital letters", () => {
+  const binary = { "linux-x86_64": { ...ARCHIVE, sha256: "A".repeat(64) } };
+  expect(read(`\uFEFF${registry({ binary })}`)).toMatchObject({
+    source: { checksum: `sha256:${"a".repeat(64)}` },
+  });
+});
+
 it("does not mind other entries of another form", () => {
   const text = JSON.stringify({
     agents: [null, { id: "crane" }, { id: "heron", version: "1.2.3", distribution: { npx: NPX } }],
@@ -74,6 +81,16 @@ it.each<[string, string, string, Parameters<typeof read>[1]]>([
     "names no exact version",
     {},
   ],
+  [
+    "a package that is an option",
+    registry({ npx: { package: "--evil@1.0.0" } }),
+    "Its package --evil@1.0.0 has no name of npm.",
+    {},
+  ],
+  ["a package that is a file", registry({ npx: { package: ".evil@1.0.0" } }), "no name of npm", {}],
+  ["a package above", registry({ npx: { package: "../evil@1.0.0" } }), "no name of npm", {}],
+  ["a package of an address", registry({ npx: { package: "http://a/b.tgz@1.0.0" } }), "no name of npm", {}],
+  ["an archive in a file", BINARY({ archive: "file:///x" }), "file:///x is no address of an archive", {}],
   ["a package with a range", registry({ npx: { package: "heron@^1.2.3" } }), "names no exact version", {}],
   ["a program outside", BINARY({ cmd: "../heron" }), "is not a file of its archive", {}],
   ["a program of the machine", BINARY({ cmd: "/bin/sh" }), "is not a file of its archive", {}],

@@ -1,5 +1,5 @@
 /** `platform runtimes`: the agent runtimes that this machine has for its sandboxes. */
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import * as Effect from "effect/Effect";
@@ -43,17 +43,30 @@ export interface RuntimeWish {
   readonly packaged: RuntimePackage;
 }
 
+/** What is wrong with a file that starts a runtime. Null: it is sound. */
+const programFault = (file: string, isRun: boolean): "lack" | "misfit" | null => {
+  try {
+    const stats = statSync(file);
+    return stats.isFile() && (!isRun || (stats.mode & 0o111) !== 0) ? null : "misfit";
+  } catch {
+    return "lack";
+  }
+};
+
 /** The files that start the runtime exist: a package may lack a part for this processor. @throws Error */
 const checkPrograms = (name: string, start: AddedStart, root: string): void => {
   const holes = { place: root, node: "node", arch: process.arch, files: "" };
   const { command, variables } = installedAt(start, holes);
-  const missing = [...command, ...Object.values(variables)].find(
-    (word) => word.startsWith(`${root}/`) && !existsSync(word),
-  );
-  if (missing !== undefined)
-    throw new Error(
-      `The packages of ${name} for this machine (${process.arch}) lack ${path.relative(root, missing)}. Another version may have it.`,
-    );
+  for (const word of [...command, ...Object.values(variables)]) {
+    if (!word.startsWith(`${root}/`)) continue;
+    const [fault, file] = [programFault(word, word === command[0]), path.relative(root, word)];
+    if (fault === "lack")
+      throw new Error(
+        `The packages of ${name} for this machine (${process.arch}) lack ${file}. Another version may have it.`,
+      );
+    if (fault !== null)
+      throw new Error(`${name} is started by ${file}, which is no program that can be run.`);
+  }
 };
 
 const bytesOf = async (directory: string): Promise<number> => {
@@ -187,7 +200,9 @@ const bringArchive = async (
     );
   const file = path.join(draft.scratch, "archive");
   const sums = await registry.download(url, file);
-  const wrong = [checksum, integrity].find((one) => one !== null && !Object.values(sums).includes(one));
+  // In Base64, capital letters have a meaning.
+  const wish = integrity?.startsWith("sha256:") === true ? integrity.toLowerCase() : integrity;
+  const wrong = [checksum, wish].find((one) => one !== null && !Object.values(sums).includes(one));
   if (wrong !== undefined)
     throw new Error(`${url.href} has the checksum ${sums.hex} (${sums.sha512}), not ${String(wrong)}.`);
   const own = path.join(draft.root, "own");
