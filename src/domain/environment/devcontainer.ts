@@ -131,12 +131,18 @@ interface BuildFields {
   readonly options: JsoncObject;
 }
 
-/** A fault that `[environment]` would have, in this file's words. */
-const shownFault = ({ prefix, dockerfile: name }: BuildFields, fault: EnvironmentFault): string => {
-  const [part = "", ...below] = fault.path.split(".").slice(1);
-  const [first, shown] = part === "dockerfile" || part === "context" ? [prefix, part] : ["build.", part];
-  return `\`${[first + (shown === "dockerfile" ? name : shown), ...below].join(".")}\`: ${fault.message}`;
-};
+/** The faults that `[environment]` would have, in this file's words. */
+const shownFaults = (
+  { prefix, dockerfile: name }: BuildFields,
+  faults: readonly EnvironmentFault[],
+): string =>
+  faults
+    .map((fault) => {
+      const [part = "", ...below] = fault.path.split(".").slice(1);
+      const [first, shown] = part === "dockerfile" || part === "context" ? [prefix, part] : ["build.", part];
+      return `\`${[first + (shown === "dockerfile" ? name : shown), ...below].join(".")}\`: ${fault.message}`;
+    })
+    .join(" ");
 
 const readBuild = (build: BuildFields, directory: string): Fallible<DevcontainerBuild> => {
   const { field, places, prefix, dockerfile: name, options } = build;
@@ -162,7 +168,7 @@ const readBuild = (build: BuildFields, directory: string): Fallible<Devcontainer
   });
   return Result.isSuccess(read)
     ? Result.succeed({ kind: "dockerfile", ...read.success })
-    : issue(field, shownFault(build, read.failure));
+    : issue(field, shownFaults(build, read.failure));
 };
 
 const readSource = (document: JsoncObject, directory: string): Fallible<DevcontainerBuild> => {

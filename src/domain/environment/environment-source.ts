@@ -87,7 +87,14 @@ const FIELDS = [
   "warm",
 ] as const;
 
-const fault = (path: string, message: string) => Result.fail<EnvironmentFault>({ path, message });
+/** A value, or everything that is wrong with it. */
+type Read<A> = Result.Result<A, readonly EnvironmentFault[]>;
+
+const fault = (path: string, message: string) => Result.fail<readonly EnvironmentFault[]>([{ path, message }]);
+
+/** The faults of several values. */
+export const faultsIn = (...values: readonly Read<unknown>[]): readonly EnvironmentFault[] =>
+  values.flatMap((value) => (Result.isFailure(value) ? value.failure : []));
 
 // eslint-disable-next-line no-control-regex -- the point
 const REFUSED = /[\0-\x1f\x7f\\]/;
@@ -107,39 +114,43 @@ const PATH_RULE = "Give a path in the repository, without `..`.";
 const ARG_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const TARGET = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
 
-const readArgs = (args: unknown): Result.Result<Record<string, string>, EnvironmentFault> => {
+const argFault = ([name, value]: readonly [string, unknown]): Read<unknown> => {
+  const path = `environment.args.${name}`;
+  if (!ARG_NAME.test(name))
+    return fault(
+      path,
+      "The name of an argument has only letters, digits and _, and does not begin with a digit.",
+    );
+  return typeof value !== "string" || value.includes("\0")
+    ? fault(path, "The value of an argument must be a string, in quotes.")
+    : Result.succeed(value);
+};
+
+const readArgs = (args: unknown): Read<Record<string, string>> => {
   if (typeof args !== "object" || args === null || Array.isArray(args))
     return fault("environment.args", "Write the arguments as a table, [environment.args].");
   const entries = Object.entries(args);
   if (entries.length > ARGS_MAX)
     return fault("environment.args", `A build can have at most ${ARGS_MAX} arguments.`);
-  let length = 0;
-  for (const [name, value] of entries) {
-    const path = `environment.args.${name}`;
-    if (!ARG_NAME.test(name))
-      return fault(
-        path,
-        "The name of an argument has only letters, digits and _, and does not begin with a digit.",
-      );
-    if (typeof value !== "string" || value.includes("\0"))
-      return fault(path, "The value of an argument must be a string, in quotes.");
-    length += name.length + value.length;
-  }
-  if (length > ARGS_TEXT_MAX)
+  const faults = faultsIn(...entries.map(argFault));
+  if (faults.length > 0) return Result.fail(faults);
+  if (entries.flat().join("").length > ARGS_TEXT_MAX)
     return fault("environment.args", `All arguments together can have at most ${ARGS_TEXT_MAX} characters.`);
   return Result.succeed(Object.fromEntries(entries) as Record<string, string>);
 };
 
-const readSecrets = (value: unknown): Result.Result<readonly string[], EnvironmentFault> => {
+const readSecrets = (value: unknown): Read<readonly string[]> => {
   const path = "environment.secrets";
   if (!Array.isArray(value) || value.length > SECRETS_MAX)
     return fault(path, `Give a list of at most ${SECRETS_MAX} names of secrets.`);
-  for (const [index, name] of value.entries()) {
-    const issue = typeof name === "string" ? checkSecretName(name) : null;
-    if (typeof name !== "string") return fault(`${path}[${index}]`, "Give the name of a secret, in quotes.");
-    if (issue !== null) return fault(`${path}[${index}]`, issue.message);
-  }
-  return Result.succeed([...new Set(value as readonly string[])].toSorted());
+  const faults = value.flatMap((name: unknown, index): EnvironmentFault[] => {
+    const message =
+      typeof name === "string" ? checkSecretName(name)?.message : "Give the name of a secret, in quotes.";
+    return message === undefined ? [] : [{ path: `${path}[${index}]`, message }];
+  });
+  return faults.length > 0
+    ? Result.fail(faults)
+    : Result.succeed([...new Set(value as readonly string[])].toSorted());
 };
 
 const parentDirectory = (path: string): string => path.split("/").slice(0, -1).join("/");
@@ -149,92 +160,123 @@ const isWithin = (path: string, directory: string): boolean =>
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const readFile = (value: unknown, path: string): Read<string> => {
+  const file = repositoryPath(value);
+  return file === null || file === "" ? fault(path, PATH_RULE) : Result.succeed(file);
+};
+
+/** @param dockerfile null if it is wrong itself */
+const readContext = (value: unknown, dockerfile: string | null): Read<string> => {
+  const context = repositoryPath(value ?? parentDirectory(dockerfile ?? ""));
+  if (context === null) return fault("environment.context", PATH_RULE);
+  return dockerfile === null || isWithin(dockerfile, context)
+    ? Result.succeed(context)
+    : fault(
+        "environment.context",
+        `The Dockerfile ${dockerfile} is not in the context. Choose a directory that has it, e.g. ".".`,
+      );
+};
+
+const readTarget = (target: unknown): Read<string | null> =>
+  target === null || (typeof target === "string" && TARGET.test(target))
+    ? Result.succeed(target)
+    : fault("environment.target", "Give the name of a stage of the Dockerfile.");
+
 /**
  * Reads the fields of a Dockerfile. A fault's path begins with `environment.`.
  * @param fields `dockerfile`, `context`, `target` and `args`, as they are written
  */
-export const readDockerfileFields = (fields: Fields): Result.Result<DockerfileFields, EnvironmentFault> => {
-  const dockerfile = repositoryPath(fields["dockerfile"] ?? DEFAULT_DOCKERFILE);
-  if (dockerfile === null || dockerfile === "") return fault("environment.dockerfile", PATH_RULE);
-  const context = repositoryPath(fields["context"] ?? parentDirectory(dockerfile));
-  if (context === null) return fault("environment.context", PATH_RULE);
-  if (!isWithin(dockerfile, context))
-    return fault(
-      "environment.context",
-      `The Dockerfile ${dockerfile} is not in the context. Choose a directory that has it, e.g. ".".`,
-    );
-  const target = fields["target"] ?? null;
-  if (target !== null && (typeof target !== "string" || !TARGET.test(target)))
-    return fault("environment.target", "Give the name of a stage of the Dockerfile.");
-  return Result.map(readArgs(fields["args"] ?? {}), (args) => ({ dockerfile, context, target, args }));
+export const readDockerfileFields = (fields: Fields): Read<DockerfileFields> => {
+  const dockerfile = readFile(fields["dockerfile"] ?? DEFAULT_DOCKERFILE, "environment.dockerfile");
+  const context = readContext(fields["context"], Result.getOrNull(dockerfile));
+  const target = readTarget(fields["target"] ?? null);
+  const args = readArgs(fields["args"] ?? {});
+  return Result.all({ dockerfile, context, target, args }).pipe(
+    Result.mapError(() => faultsIn(dockerfile, context, target, args)),
+  );
 };
 
-const readDockerfile = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
-  const read = readDockerfileFields(fields);
-  if (Result.isFailure(read)) return Result.fail(read.failure);
-  return Result.map(readSecrets(fields["secrets"] ?? []), (secrets) => ({
-    kind: "dockerfile",
-    isNamed: Object.keys(fields).length > 0,
-    ...read.success,
-    ...(secrets.length > 0 && { secrets }),
-  }));
+/** How many unknown fields are told. */
+const UNKNOWN_MAX = 10;
+
+const unknownFaults = (fields: Fields): readonly EnvironmentFault[] => {
+  const known = FIELDS.map((name) => `\`${name}\``).join(", ");
+  return Object.keys(fields)
+    .filter((name) => !(FIELDS as readonly string[]).includes(name))
+    .slice(0, UNKNOWN_MAX)
+    .map((name) => ({
+      path: `environment.${name}`,
+      message: `Unknown field \`${name}\`. [environment] has ${known}.`,
+    }));
 };
 
-const readDevcontainerPath = (fields: Fields): Result.Result<ManifestEnvironment, EnvironmentFault> => {
-  const { devcontainer, secrets: names = [], ...others } = fields;
-  const [other] = Object.keys(others);
-  if (other !== undefined)
-    return fault(
-      `environment.${other}`,
-      `\`devcontainer\` cannot be combined with \`${other}\`. Remove one of them. The file says what is built.`,
-    );
-  const path = repositoryPath(devcontainer);
-  if (path === null || path === "") return fault("environment.devcontainer", PATH_RULE);
-  return Result.map(readSecrets(names), (secrets) => ({
-    kind: "devcontainer",
-    path,
-    ...(secrets.length > 0 && { secrets }),
-  }));
+/** What cannot stand beside `image`, or beside `devcontainer`. */
+const conflictFaults = ({
+  image,
+  setup: _setup,
+  warm: _warm,
+  devcontainer,
+  secrets,
+  ...fields
+}: Fields): readonly EnvironmentFault[] => {
+  const built = { ...(devcontainer !== undefined && { devcontainer }), ...fields };
+  const others = image === undefined ? fields : { ...built, ...(secrets !== undefined && { secrets }) };
+  if (image === undefined && devcontainer === undefined) return [];
+  return Object.keys(others)
+    .filter((name) => (FIELDS as readonly string[]).includes(name))
+    .map((name) => ({
+      path: `environment.${name}`,
+      message:
+        image === undefined
+          ? `\`devcontainer\` cannot be combined with \`${name}\`. Remove one of them. The file says what is built.`
+          : `\`image\` cannot be combined with what is built. Remove \`${name}\` or \`image\`.`,
+    }));
 };
+
+const readImage = (image: unknown): Read<string> =>
+  typeof image === "string" && isImageReference(image)
+    ? Result.succeed(image)
+    : fault("environment.image", IMAGE_REFERENCE_RULE);
 
 /**
  * Reads `[environment]`.
  * @param table the parsed value. Undefined: the manifest has none.
  */
-export const readEnvironment = (table: unknown): Result.Result<ManifestEnvironment, EnvironmentFault> => {
+export const readEnvironment = (table: unknown): Read<ManifestEnvironment> => {
   if (table === undefined) return Result.succeed(DEFAULT_ENVIRONMENT);
   if (typeof table !== "object" || table === null || Array.isArray(table))
     return fault("environment", "Write the environment as a table, [environment].");
   const fields = table as Fields;
-  const unknown = Object.keys(fields).find((name) => !(FIELDS as readonly string[]).includes(name));
-  if (unknown !== undefined) {
-    const fieldNames = FIELDS.map((name) => `\`${name}\``).join(", ");
-    return fault(`environment.${unknown}`, `Unknown field \`${unknown}\`. [environment] has ${fieldNames}.`);
-  }
-  const { image, setup: _setup, warm: _warm, ...built } = fields;
-  if (image === undefined)
-    return Object.hasOwn(built, "devcontainer") ? readDevcontainerPath(built) : readDockerfile(built);
-  const [other] = Object.keys(built);
-  if (other !== undefined)
-    return fault(
-      `environment.${other}`,
-      `\`image\` cannot be combined with what is built. Remove \`${other}\` or \`image\`.`,
-    );
-  return typeof image === "string" && isImageReference(image)
-    ? Result.succeed({ kind: "image", image })
-    : fault("environment.image", IMAGE_REFERENCE_RULE);
+  const { image, devcontainer, setup: _setup, warm: _warm, ...built } = fields;
+  const dockerfile = readDockerfileFields(built);
+  const secrets = readSecrets(built["secrets"] ?? []);
+  const named = image === undefined ? Result.succeed(null) : readImage(image);
+  const path =
+    devcontainer === undefined ? Result.succeed(null) : readFile(devcontainer, "environment.devcontainer");
+  const read = Result.all({ named, path, dockerfile, secrets });
+  const faults = [
+    ...unknownFaults(fields),
+    ...conflictFaults(fields),
+    ...faultsIn(named, path, dockerfile, secrets),
+  ];
+  if (Result.isFailure(read) || faults.length > 0) return Result.fail(faults);
+  const mounted = read.success.secrets.length > 0 && { secrets: read.success.secrets };
+  if (read.success.named !== null) return Result.succeed({ kind: "image", image: read.success.named });
+  if (read.success.path !== null)
+    return Result.succeed({ kind: "devcontainer", path: read.success.path, ...mounted });
+  const isNamed = Object.keys(built).length > 0;
+  return Result.succeed({ kind: "dockerfile", isNamed, ...read.success.dockerfile, ...mounted });
 };
 
 /** The longest setup command, in characters. */
 const SETUP_MAX = 8192;
 
 /**
- * Reads `setup` of an `[environment]` that `readEnvironment` has accepted: the command that prepares each new sandbox's
- * checkout. It is not part of the image.
+ * Reads `setup` of an `[environment]`: the command that prepares each new sandbox's checkout. It is not part of the image.
  *
  * @returns null without one
  */
-export const readSetup = (table: unknown): Result.Result<string | null, EnvironmentFault> => {
+export const readSetup = (table: unknown): Read<string | null> => {
   const { setup = null } = (table ?? {}) as Fields;
   if (setup === null) return Result.succeed(null);
   return typeof setup === "string" &&
@@ -252,12 +294,11 @@ export const readSetup = (table: unknown): Result.Result<string | null, Environm
 export const WARM_MAX = 10;
 
 /**
- * Reads `warm` of an `[environment]` that `readEnvironment` has accepted: how many sandboxes are started before a session needs
- * them.
+ * Reads `warm` of an `[environment]`: how many sandboxes are started before a session needs them.
  *
  * @returns 0 without one
  */
-export const readWarm = (table: unknown): Result.Result<number, EnvironmentFault> => {
+export const readWarm = (table: unknown): Read<number> => {
   const { warm = 0 } = (table ?? {}) as Fields;
   return typeof warm === "number" && Number.isInteger(warm) && warm >= 0 && warm <= WARM_MAX
     ? Result.succeed(warm)

@@ -8,7 +8,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as Result from "effect/Result";
 import { isRecord } from "../../ground/record.ts";
-import { parseManifest, type Manifest } from "./manifest.ts";
+import { fatalError, parseManifest, type Manifest } from "./manifest.ts";
 import { parseToml, type Table } from "./toml.ts";
 import {
   lineEnd,
@@ -462,8 +462,8 @@ const wishFaults = (change: TriggerChange, before: Manifest): readonly WishFault
  */
 export const changeManifest = (bytes: Uint8Array, change: TriggerChange): Changed<string> => {
   const before = parseManifest(bytes);
-  const [mistake] = before.fatal ? before.errors : [];
-  if (mistake !== undefined) {
+  const mistake = fatalError(before);
+  if (mistake !== null) {
     const where = mistake.line === null ? "" : ` (line ${mistake.line})`;
     return refusedFile(`${mistake.message}${where} Correct the file first.`);
   }

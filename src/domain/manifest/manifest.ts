@@ -13,10 +13,10 @@ import { agentFile } from "../sandbox/agent.ts";
 import { DEFAULT_CONFIG_DIR, parseConfigDir } from "./config-dir.ts";
 import {
   DEFAULT_ENVIRONMENT,
+  faultsIn,
   readEnvironment,
   readSetup,
   readWarm,
-  type EnvironmentFault,
   type ManifestEnvironment,
 } from "../environment/environment-source.ts";
 import { NO_CONNECTORS, type Executor } from "../connector/connector.ts";
@@ -86,14 +86,12 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
     });
   }
   const table = ownField(document.success, "environment");
-  const environment = readEnvironment(table);
-  const wrong = ({ path, message }: EnvironmentFault) =>
-    unreadable(message, { path, line: lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/) });
-  if (Result.isFailure(environment)) return wrong(environment.failure);
-  const setup = readSetup(table);
-  if (Result.isFailure(setup)) return wrong(setup.failure);
-  const warm = readWarm(table);
-  if (Result.isFailure(warm)) return wrong(warm.failure);
+  const [environment, setup, warm] = [readEnvironment(table), readSetup(table), readWarm(table)];
+  if (Result.isFailure(environment) || Result.isFailure(setup) || Result.isFailure(warm)) {
+    const line = lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/);
+    const faults = faultsIn(environment, setup, warm);
+    return refusedManifest(faults.map((fault) => ({ slug: null, index: null, ...fault, line })));
+  }
   const read = readTriggers(entries, headerLines(text, "triggers", entries.length));
   const webhookTriggers = withFilters(read, ownField(document.success, "webhooks"), text);
   const configDir = readConfigDir(document.success, text);
@@ -166,10 +164,15 @@ export const withAgents = (
 const unreadable = (
   message: string,
   where: { path: string | null; line: number | null } | null,
-): Manifest => ({
+): Manifest =>
+  refusedManifest([
+    { slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null },
+  ]);
+
+const refusedManifest = (errors: readonly ManifestError[]): Manifest => ({
   triggers: [],
   places: new Map(),
-  errors: [{ slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null }],
+  errors,
   env: { required: [], optional: [] },
   environment: DEFAULT_ENVIRONMENT,
   agents: NO_AGENTS,
@@ -179,6 +182,15 @@ const unreadable = (
   configDir: DEFAULT_CONFIG_DIR,
   fatal: true,
 });
+
+/** Why the whole file is refused, as one error: it names each mistake. Null if it is not. */
+export const fatalError = ({ fatal, errors }: Manifest): ManifestError | null => {
+  const [first, ...others] = fatal ? errors : [];
+  if (first === undefined) return null;
+  if (others.length === 0) return first;
+  const message = [first, ...others].map((error) => `${error.path}: ${error.message}`).join(" ");
+  return { ...first, path: "environment", message };
+};
 
 const readTriggers = (
   entries: readonly unknown[],

@@ -149,8 +149,23 @@ const readField = (field: Field, text: string): Reading | null => {
   return reading;
 };
 
+/** A range over the end of its field as two ranges, in the spelling of the range: `FRI-MON` is `FRI-SUN,MON`. */
+const wrappedRange = ({ high, low, names }: Field, span: string): string => {
+  const [start = "", end = ""] = span.split("-");
+  const isWeek = names[0] === "sun";
+  // A week is written from Monday on. Its 7 is Sunday, too.
+  const [first, last] = [isWeek ? 1 : low, high];
+  const spell = (value: number, like: string): string =>
+    /^\d/.test(like) ? String(value) : (names[(value - low) % names.length] ?? "").toUpperCase();
+  const range = (from: string, to: string): string =>
+    from.toLowerCase() === to.toLowerCase() ? from : `${from}-${to}`;
+  const [upper, lower] = [range(start, spell(last, start)), range(spell(first, end), end)];
+  return isWeek && Number(end) === 0 ? upper : `${upper},${lower}`;
+};
+
 /** The union of a list's items. The text already has a field's syntax. */
-const readList = ({ low, high, names }: Field, text: string): Result.Result<readonly number[], string> => {
+const readList = (field: Field, text: string): Result.Result<readonly number[], string> => {
+  const { low, high, names } = field;
   const parseAtom = (atom: string): number => {
     const name = names.indexOf(atom.toLowerCase());
     return name === -1 ? Number(atom) : low + name;
@@ -164,7 +179,7 @@ const readList = ({ low, high, names }: Field, text: string): Result.Result<read
     const to = end < from && /-sun$/i.test(span) ? high : end;
     if (from > to && from <= high && to >= low)
       return Result.fail(
-        `${span} ends before it begins: write ${span.split("-").toReversed().join("-")}, or two parts`,
+        `${span} ends before it begins: ${step === undefined ? `write ${wrappedRange(field, span)}` : "write two ranges"}`,
       );
     if (from < low || from > to || to > high) return Result.fail(`${span} is not within ${low}-${high}`);
     if (Number(step) === 0) return Result.fail("a step must be at least 1");

@@ -14,7 +14,7 @@ import { needsNoFile, needsPlatformModel } from "../../domain/agents/agents.ts";
 import { agentFile } from "../../domain/sandbox/agent.ts";
 import { NO_CONNECTORS } from "../../domain/connector/connector.ts";
 import { offeredAgents } from "../../domain/manifest/manifest-agents.ts";
-import { parseManifest } from "../../domain/manifest/manifest.ts";
+import { fatalError, parseManifest } from "../../domain/manifest/manifest.ts";
 import { GitBackend, type GitError, type Repository } from "../../git/port.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
@@ -182,8 +182,8 @@ const readAt = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Reading, GitError, GitBackend> {
   const bytes = (yield* manifestText(repository, commit)) ?? new Uint8Array();
   const manifest = parseManifest(bytes);
-  const [fault] = manifest.fatal ? manifest.errors : [];
-  if (fault !== undefined) {
+  const fault = fatalError(manifest);
+  if (fault !== null) {
     const { message, path, line } = fault;
     return { commit, good: null, failure: { message, path, line } };
   }

@@ -8,7 +8,7 @@ import {
 } from "../../../src/domain/environment/environment-source.ts";
 
 const read = (table: unknown) => Result.getOrThrow(readEnvironment(table));
-const faultOf = (table: unknown) => Result.getFailure(readEnvironment(table)).valueOrUndefined;
+const faultOf = (table: unknown) => Result.getFailure(readEnvironment(table)).valueOrUndefined?.[0];
 
 describe("[environment]", () => {
   test("is the default Dockerfile, if it exists, without the table and with an empty one", () => {
@@ -52,7 +52,7 @@ describe("[environment]", () => {
     expect(readSetup({ image: "tools" })).toEqual(Result.succeed(null));
     expect(readSetup(undefined)).toEqual(Result.succeed(null));
     for (const setup of ["", " \n", 1, ["npm", "ci"], "a\0b", "x".repeat(8193)])
-      expect(Result.getFailure(readSetup({ setup })).valueOrUndefined).toMatchObject({
+      expect(Result.getFailure(readSetup({ setup })).valueOrUndefined?.[0]).toMatchObject({
         path: "environment.setup",
       });
   });

@@ -7,6 +7,7 @@ import { DEFAULT_CONFIG_DIR, parseConfigDir } from "../../../src/domain/manifest
 import {
   MANIFEST_LIMIT_BYTES,
   TRIGGER_LIMIT,
+  fatalError,
   parseManifest,
   withAgents,
 } from "../../../src/domain/manifest/manifest.ts";
@@ -115,6 +116,32 @@ test("[environment] may have a setup command, and a wrong one is an error with i
     fatal: true,
     errors: [{ path: "environment.setup", line: 2 }],
   });
+});
+
+test("[environment] with several mistakes is refused with each of them", () => {
+  const table =
+    'image = 5\nwarm = 11\nsetup = ""\nsecrets = ["path"]\ndockerfile = "../Dockerfile"\nargs = { A = 1, "b c" = "" }\nport = 1\n';
+  const manifest = parse(`[environment]\n${table}`);
+  expect(manifest.errors.map(({ path }) => path)).toEqual([
+    "environment.port",
+    "environment.dockerfile",
+    "environment.args",
+    "environment.secrets",
+    "environment.image",
+    "environment.dockerfile",
+    "environment.args.A",
+    "environment.args.b c",
+    "environment.secrets[0]",
+    "environment.setup",
+    "environment.warm",
+  ]);
+  expect(fatalError(manifest)).toMatchObject({
+    path: "environment",
+    line: 1,
+    message: expect.stringMatching(/^environment\.port: Unknown .* environment\.warm: [^:]*\.$/),
+  });
+  expect(fatalError(parse("environment = 1"))).toMatchObject({ path: "environment" });
+  expect(fatalError(parse(""))).toBeNull();
 });
 
 test("[triggers] with single brackets is one error with its line [M01]", () => {

@@ -55,10 +55,20 @@ test.each(["0 0 0 30 2 *", "0 0 0 31 4,6,9,11 *", "0 0 0 31 FEB */2", "0 0 0 30-
 );
 
 test.each([
-  ["0 0 5-3 * * *", "5-3 ends before it begins: write 3-5"],
-  ["0 0 0 * * FRI-MON", "ends before it begins: write MON-FRI"],
-])("says how to write the reversed range of %j", (expression, remedy) => {
-  expect(refusal(expression)).toContain(remedy);
+  ["0 0 22-3 * * *", "22-3", "22-23,0-3"],
+  ["0 0 0 25-1 * *", "25-1", "25-31,1"],
+  ["0 0 0 1 NOV-FEB *", "NOV-FEB", "NOV-DEC,JAN-FEB"],
+  ["0 0 0 * * FRI-MON", "FRI-MON", "FRI-SUN,MON"],
+  ["0 0 0 * * sat-tue", "sat-tue", "sat-SUN,MON-tue"],
+  ["0 0 0 * * 5-1", "5-1", "5-7,1"],
+  ["0 0 0 * * 5-0", "5-0", "5-7"],
+])("says how to write the range of %j over the end of its field", (expression, range, remedy) => {
+  expect(refusal(expression)).toContain(`${range} ends before it begins: write ${remedy}.`);
+  expect(refusal(expression.replace(range, remedy))).toBe("accepted");
+});
+
+test("says that a range over the end of its field with a step is two ranges", () => {
+  expect(refusal("0 0 22-3/2 * * *")).toContain("22-3 ends before it begins: write two ranges.");
 });
 
 test("accepts an impossible day if a weekday suffices [C01]", () => {
