@@ -32,15 +32,16 @@ const PUSHES: ReadonlySet<string> = new Set([
 ]);
 /**
  * Events of checks, pipelines and deployments, with the places of the branch that they are about: of GitHub and compatible hosts, of
- * GitLab, of Bitbucket. They follow a push.
+ * GitLab, of Bitbucket. They follow a push. A job at GitLab of a merge request's pipeline has the request's ref, and names no branch.
  */
 const CHECKS: ReadonlyMap<string, readonly string[]> = new Map([
   ["check_suite", ["check_suite.head_branch"]],
   ["check_run", ["check_run.check_suite.head_branch"]],
   ["workflow_run", ["workflow_run.head_branch"]],
   ["workflow_job", ["workflow_job.head_branch"]],
-  ["deployment", ["deployment.ref"]],
-  ["deployment_status", ["deployment.ref"]],
+  // A deployment can be of a commit. Then the workflow that deploys names the branch.
+  ["deployment", ["deployment.ref", "workflow_run.head_branch"]],
+  ["deployment_status", ["deployment.ref", "workflow_run.head_branch"]],
   ["Pipeline Hook", ["merge_request.source_branch", "object_attributes.ref"]],
   ["Job Hook", ["ref"]],
   ["Deployment Hook", ["ref"]],
@@ -106,6 +107,16 @@ const pushedBranches = (body: JsonValue): readonly (string | null)[] => {
   return textAt(body, TARGET_PATHS) === null ? [eventBranch(body)] : [];
 };
 
+/** The identifier of a commit, which can stand where a deployment has its branch. */
+const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
+
+/** The branch that a check is about. Some senders give its whole ref. */
+const checkedBranch = (body: JsonValue, places: readonly string[]): string | null => {
+  const refs = places.map((place) => textAt(body, [place]));
+  const ref = refs.find((text) => text !== null && !COMMIT.test(text)) ?? null;
+  return ref !== null && ref.startsWith(BRANCH_PREFIX) ? ref.slice(BRANCH_PREFIX.length) : ref;
+};
+
 /** The branches of a push, or of what follows one. Null for a ref that is no branch. */
 const concernedBranches = (name: string | null, body: JsonValue): readonly (string | null)[] => {
   if (name === null || PUSHES.has(name)) return pushedBranches(body);
@@ -114,7 +125,7 @@ const concernedBranches = (name: string | null, body: JsonValue): readonly (stri
     return Array.isArray(branches) ? branches.map((branch) => textAt(branch, ["name"])) : [];
   }
   const places = CHECKS.get(name);
-  return places === undefined ? [] : [textAt(body, places)];
+  return places === undefined ? [] : [checkedBranch(body, places)];
 };
 
 /**

@@ -121,6 +121,8 @@ test.each<[string, EventHeaders, JsonValue]>([
   ["a job", github("workflow_job"), { action: "queued", workflow_job: { head_branch: ID } }],
   ["a status of its commit alone", github("status"), { state: "success", branches: [{ name: ID }] }],
   ["a deployment", github("deployment_status"), { deployment: { ref: ID } }],
+  ["a deployment of its whole ref", github("deployment"), { deployment: { ref: `refs/heads/${ID}` } }],
+  ["a deployment of its commit", github("deployment"), { deployment: { ref: "a".repeat(40) }, workflow_run: { head_branch: ID } }],
   ["a pipeline at GitLab", { "x-gitlab-event": "Pipeline Hook" }, { object_attributes: { ref: ID } }],
   ["a pipeline of its merge request", { "x-gitlab-event": "Pipeline Hook" }, { object_attributes: { ref: "refs/merge-requests/7/head" }, merge_request: { source_branch: ID } }],
   ["a job at GitLab", { "x-gitlab-event": "Job Hook" }, { ref: ID }],
