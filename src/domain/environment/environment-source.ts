@@ -90,7 +90,8 @@ const FIELDS = [
 /** A value, or everything that is wrong with it. */
 type Read<A> = Result.Result<A, readonly EnvironmentFault[]>;
 
-const fault = (path: string, message: string) => Result.fail<readonly EnvironmentFault[]>([{ path, message }]);
+const fault = (path: string, message: string) =>
+  Result.fail<readonly EnvironmentFault[]>([{ path, message }]);
 
 /** The faults of several values. */
 export const faultsIn = (...values: readonly Read<unknown>[]): readonly EnvironmentFault[] =>

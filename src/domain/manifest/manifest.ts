@@ -161,10 +161,7 @@ export const withAgents = (
   };
 };
 
-const unreadable = (
-  message: string,
-  where: { path: string | null; line: number | null } | null,
-): Manifest =>
+const unreadable = (message: string, where: { path: string | null; line: number | null } | null): Manifest =>
   refusedManifest([
     { slug: null, index: null, path: where?.path ?? null, message, line: where?.line ?? null },
   ]);
