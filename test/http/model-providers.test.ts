@@ -27,6 +27,8 @@ let listed: readonly string[] = ["large", "two words", "small"];
 beforeAll(async () => {
   server = createServer((request, response) => {
     asked.push(request);
+    if (request.url === "/moved/models")
+      return void response.writeHead(302, { location: "/v1/models" }).end();
     const isKnown = request.headers.authorization === `Bearer ${KEY}`;
     response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" });
     response.end(
@@ -40,7 +42,7 @@ beforeAll(async () => {
   await once(server, "listening");
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   service = await startTestService(
-    { PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1", PLATFORM_AGENT_RUNTIMES: "claude-code" },
+    { PLATFORM_CONNECTOR_ALLOW_HOSTS: "127.0.0.1,localhost", PLATFORM_AGENT_RUNTIMES: "claude-code" },
     { needsModel: true },
   );
 });
@@ -90,7 +92,9 @@ describe("a provider of models", () => {
     expect(asked.at(-1)?.url).toBe("/v1/models");
     const member = await invitePerson(service, "Ben");
     const read = await service.request("GET", TARGET, { token: member.token });
-    expect(listOf(read, "model_providers")).toContainEqual(made);
+    const { models_left_out: leftOut, ...shown } = made;
+    expect(leftOut).toBe(0);
+    expect(listOf(read, "model_providers")).toContainEqual(shown);
     expect(`${read.text}${service.logs.join("\n")}`).not.toContain(KEY);
   });
 
@@ -116,10 +120,29 @@ describe("a provider of models", () => {
   });
 
   it("may have a private address only where the operator allows it, and the refusal names the setting", async () => {
-    const answer = expectStatus(await post(acme("third", { base_url: "http://10.0.0.1/v1" })), 422);
+    const wish = acme("third", { base_url: "http://10.0.0.1/v1" });
+    const answer = expectStatus(await post(wish), 422);
     expect(fields(answer)["error"]).toContain(
       "add 10.0.0.1 to the hosts of PLATFORM_CONNECTOR_ALLOW_HOSTS, and restart the service. The service calls the provider",
     );
+    const untried = await post({ ...wish, models: ["m"], try: false });
+    expect(expectStatus(untried, 422).json).toEqual(answer.json);
+  });
+
+  it("that redirects is not saved, and the refusal names the redirect", async () => {
+    const answer = expectStatus(await post(acme("moved", { base_url: url.replace("/v1", "/moved") })), 422);
+    expect(fields(answer)["error"]).toBe(
+      `${new URL(url).host} answers with a redirect, which is not followed: its base URL may be another one. Nothing was saved.`,
+    );
+  });
+
+  it("says how many of its models were left out", async () => {
+    const former = listed;
+    listed = Array.from({ length: 203 }, (_, index) => `m${index}`);
+    const made = fields(expectStatus(await post(acme("many")), 201));
+    expect([(made["models"] as readonly string[]).length, made["models_left_out"]]).toEqual([200, 3]);
+    listed = former;
+    expectStatus(await service.request("DELETE", `${TARGET}/${String(made["id"])}`), 204);
   });
 
   it("keeps its key when its models change, and asks for it again before it is sent to another host", async () => {

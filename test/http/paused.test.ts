@@ -20,6 +20,10 @@ it("says so, takes no webhook, and works when the operator lets it go", async ()
     "paused",
     expect.any(String),
   ]);
+  const hook = { url: "https://receiver.example.org/x", events: ["session.stopped"] };
+  const { id } = fields(await service.request("POST", `/v1/projects/${pid}/webhooks`, { body: hook }));
+  const tested = await service.request("POST", `/v1/projects/${pid}/webhooks/${String(id)}/test`);
+  expect([tested.status, fields(tested)["code"]]).toEqual([503, "paused"]);
   const resumed = await service.request("POST", "/v1/operator/resume", { body: {} });
   expect([resumed.status, resumed.json]).toEqual([200, { was_paused: true }]);
   await eventually(async () => expect((await deliver(service, `${pid}/push`)).status).toBe(202));

@@ -66,6 +66,7 @@ const servers = Layer.succeed(ModelServers, {
         ? { status: 429, headers: {}, body: Readable.from([]) }
         : { status: 200, headers: {}, body: Readable.from(SCRIPT[model]()) };
     }),
+  check: () => Effect.die("not asked"),
   read: () => Effect.die("not asked"),
 });
 

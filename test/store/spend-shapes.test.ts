@@ -177,6 +177,7 @@ const servers = Layer.succeed(ModelServers, {
         ? { status: 529, headers: {}, body: Readable.from([Buffer.from("{}")]) }
         : { status: 200, headers: {}, body: Readable.from(answer(format, model, left)) };
     }),
+  check: () => Effect.die("not asked"),
   read: () => Effect.die("not asked"),
 });
 

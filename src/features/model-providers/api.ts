@@ -21,6 +21,9 @@ export const ModelProviderWire = Schema.Struct({
   base_url: Schema.String,
   has_key: Schema.Boolean,
   models: Schema.Array(Schema.String).annotate({ description: "The first one is the provider's default." }),
+  models_left_out: Schema.optionalKey(Schema.Finite).annotate({
+    description: `Only where a save took the models that the provider lists: how many more it lists. A provider has at most ${MODELS_MAX}. Name others in \`models\`.`,
+  }),
   prices,
   unpriced: Schema.Array(Schema.String).annotate({
     description:
@@ -53,9 +56,11 @@ const UsageWire = Schema.Struct({
 const key = optionalText(KEY_MAX).annotate({
   description: "It is never shown again. Empty: the server needs none.",
 });
-const models = Schema.Array(text(200)).check(Schema.isMaxLength(MODELS_MAX)).annotate({
-  description: "Absent or empty: those that the provider lists.",
-});
+const models = Schema.Array(text(200))
+  .check(Schema.isMaxLength(MODELS_MAX))
+  .annotate({
+    description: `Absent or empty: those that the provider lists, ${MODELS_MAX} of them at most.`,
+  });
 const tries = Schema.optionalKey(Schema.Boolean).annotate({
   description: "Whether the provider is asked for its models before anything is saved. Default: true.",
 });

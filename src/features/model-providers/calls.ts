@@ -38,7 +38,14 @@ import { waitOutOutage } from "../../store/ports/outage.ts";
 import { openKey } from "./keys.ts";
 import { type CallEnd, makeNoting } from "./refusals.ts";
 import { type ModelProvider, ModelProviders, type ProvidersOfSandbox } from "./ports/model-providers.ts";
-import { GatewayServer, ModelServers, type ModelServersPort, type Unreached } from "./ports/model-servers.ts";
+import {
+  GatewayServer,
+  isRedirect,
+  ModelServers,
+  type ModelServersPort,
+  REDIRECTED,
+  type Unreached,
+} from "./ports/model-servers.ts";
 import { answeredModel, NAMED_WITHIN, requestedModel } from "./rules/call-model.ts";
 import { callEstimate, promptEstimate, WrittenText } from "./rules/estimate.ts";
 import {
@@ -205,13 +212,6 @@ const notReached = (
       : `the model provider ${name} ${discreetWhy}: an owner of the account can try it`,
 });
 
-/** A provider that answers with a redirect, which is not followed. */
-const REDIRECTED: Unreached = {
-  why: "answers with a redirect, which is not followed: its base URL may be another one",
-  discreetWhy: "answers with a redirect, which is not followed: its base URL may be another one",
-  isLate: false,
-};
-
 /** The body as it passes. @param ended is called when it ends, breaks off or is left (L4) */
 async function* read(
   body: AsyncIterable<Uint8Array>,
@@ -293,7 +293,7 @@ const sendCall = async (
     return notReached(way, answer.failure);
   }
   const { status } = answer.success;
-  if (status >= 300 && status < 400) {
+  if (isRedirect(status)) {
     // Clients would take it for a refusal of the key, or follow it with the key of the sandbox.
     forget();
     void answer.success.body[Symbol.asyncIterator]().return?.();

@@ -55,6 +55,10 @@ const priceWords = ([model, { input, cached, output }]: readonly [
   Provider["prices"][string],
 ]): string => `${model} $${input}, cached $${cached}, output $${output}`;
 
+/** Null: the service has all that the provider lists, or was not asked to take them. */
+const leftOutWords = ({ models_left_out: count = 0 }: Provider): string | null =>
+  count === 0 ? null : `${count} more that the provider lists. --models names others`;
+
 const shown = (provider: Provider): string =>
   fields([
     ["provider", provider.name],
@@ -62,6 +66,7 @@ const shown = (provider: Provider): string =>
     ["address", visible(provider.base_url)],
     ["key", provider.has_key ? "kept by the service" : "none"],
     ["models", visible(provider.models.map((model) => `${provider.name}/${model}`).join(", "))],
+    ["left out", leftOutWords(provider)],
     ["own prices", visible(Object.entries(provider.prices).map(priceWords).join("; ")) || null],
     ["tried", provider.tried_at === null ? "no" : timeOrDash(provider.tried_at)],
     [

@@ -29,12 +29,14 @@ import {
   parseBaseUrl,
   type ProviderPlace,
 } from "./rules/provider.ts";
-import { type Trial, tryProvider } from "./trial.ts";
+import { placeRefusal, type Trial, type TrialRefusal, tryProvider } from "./trial.ts";
 
 const providerForm = wireForm(ModelProviderWire);
-const showProvider = ({ refusal, ...provider }: ModelProvider) =>
+/** @param leftOut how many models its list has beyond those that were saved. Null if it was not asked for them */
+const showProvider = ({ refusal, ...provider }: ModelProvider, leftOut: number | null = null) =>
   providerForm({
     ...provider,
+    ...(leftOut !== null && { modelsLeftOut: leftOut }),
     unpriced: provider.models.filter((model) => callPrice([model], provider.prices) === null),
     refusal: refusal && { at: refusal.at, message: refusal.text },
   });
@@ -55,21 +57,25 @@ interface Saving extends Trial {
   readonly isTried: boolean;
 }
 
-/** The models to save, and when the provider accepted the key. Fails with the provider's own words. */
+const refuseTrial = ({ refusal, advice }: TrialRefusal) =>
+  new Unprocessable({
+    error: [refusal, advice, "Nothing was saved."].filter((part) => part !== null).join(" "),
+    code: "provider_refused",
+  });
+
+/** The models to save, how many the provider lists beside them, and when the provider accepted the key. Fails with the provider's own words. */
 const settled = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }: Saving) {
   const wanted = [...new Set(models)];
   yield* sound("models", modelsFault(wanted));
   if (!isTried) {
     if (wanted.length === 0)
       yield* badRequest("models", "must name a model, since the provider is not asked for them");
-    return { models: wanted, triedAt: null };
+    const refused = yield* placeRefusal(trial.baseUrl);
+    if (refused !== null) return yield* refuseTrial(refused);
+    return { models: wanted, leftOut: null, triedAt: null };
   }
   const result = yield* tryProvider(trial);
-  if ("refusal" in result)
-    return yield* new Unprocessable({
-      error: [result.refusal, result.advice, "Nothing was saved."].filter((part) => part !== null).join(" "),
-      code: "provider_refused",
-    });
+  if ("refusal" in result) return yield* refuseTrial(result);
   const valid = result.models.filter((model) => modelsFault([model]) === null);
   // The first one is the provider's default, and some providers begin with what no agent can work with.
   const { fit = [], unfit = [] } = Object.groupBy(valid, (id) =>
@@ -78,7 +84,10 @@ const settled = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }:
   const listed = [...fit, ...unfit].slice(0, MODELS_MAX);
   if (wanted.length === 0 && listed.length === 0)
     yield* badRequest("models", "must name a model, since the provider lists none");
-  return { models: wanted.length > 0 ? wanted : listed, triedAt: yield* Clock.currentTimeMillis };
+  const triedAt = yield* Clock.currentTimeMillis;
+  return wanted.length > 0
+    ? { models: wanted, leftOut: null, triedAt }
+    : { models: listed, leftOut: valid.length - listed.length, triedAt };
 });
 
 interface Wish {
@@ -116,14 +125,16 @@ const about = ({ projectId, ...place }: ProviderPlace) => ({
 });
 
 const list = Effect.fnUntraced(function* (place: ProviderPlace) {
-  return { model_providers: (yield* (yield* ModelProviders).list(place)).map(showProvider) };
+  return {
+    model_providers: (yield* (yield* ModelProviders).list(place)).map((provider) => showProvider(provider)),
+  };
 });
 
 const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, key = "", ...wish }: Wish) {
   yield* sound("name", nameFault(name));
   yield* sound("key", keyFault(key));
   const baseUrl = yield* baseUrlOf(kind, wish.base_url);
-  const { models, triedAt } = yield* settled({
+  const { models, leftOut, triedAt } = yield* settled({
     kind,
     baseUrl,
     key,
@@ -144,7 +155,7 @@ const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, 
         ...where,
         changes: { ...changes, name, kind, base_url: baseUrl },
       })),
-      Effect.map(showProvider),
+      Effect.map((made) => showProvider(made, leftOut)),
       Effect.catchTags({
         NameTaken: () =>
           Effect.fail(
@@ -196,20 +207,16 @@ const change = Effect.fnUntraced(function* (
   yield* sound("key", keyFault(wish.key ?? ""));
   const baseUrl = yield* baseUrlOf(kind, wish.base_url ?? provider.baseUrl);
   const key = wish.key ?? (yield* storedKey(provider, baseUrl));
-  const { models, triedAt } = yield* settled({
-    kind,
-    baseUrl,
-    key,
-    models: wish.models ?? provider.models,
-    isTried: wish.try ?? !isOnlyPrices(wish),
-  });
-  const row = {
-    baseUrl,
-    models,
-    prices,
-    hasKey: key !== "",
-    triedAt: isOnlyPrices(wish) ? provider.triedAt : triedAt,
-  };
+  const { models, leftOut, triedAt } = isOnlyPrices(wish)
+    ? { ...provider, leftOut: null }
+    : yield* settled({
+        kind,
+        baseUrl,
+        key,
+        models: wish.models ?? provider.models,
+        isTried: wish.try ?? true,
+      });
+  const row = { baseUrl, models, prices, hasKey: key !== "", triedAt };
   const sealed = yield* sealKey(provider, key, provider.sealed.version + 1);
   const { changes, ...where } = about(place);
   const changed = yield* (yield* ModelProviders)
@@ -240,7 +247,7 @@ const change = Effect.fnUntraced(function* (
         ),
       ),
     );
-  return changed === null ? yield* notFound("model provider") : showProvider(changed);
+  return changed === null ? yield* notFound("model provider") : showProvider(changed, leftOut);
 });
 
 const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {

@@ -28,6 +28,7 @@ const over = (client: NetClient): ModelServersPort => ({
       },
       catch: unreached,
     }),
+  check: (url) => Effect.tryPromise({ try: () => client.check(url), catch: unreached }),
   read: (url, headers) =>
     Effect.tryPromise({
       try: async (signal) => {

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
 import { keyVerdict, noVerdict } from "../../domain/sandbox/model-key.ts";
-import { ModelServers } from "./ports/model-servers.ts";
+import { isRedirect, ModelServers, REDIRECTED, type Unreached } from "./ports/model-servers.ts";
 import { listedModels, listRequest } from "./rules/kinds.ts";
 
 export interface Trial {
@@ -13,9 +13,11 @@ export interface Trial {
 }
 
 /** `models`: those that the provider lists. Otherwise why it cannot be used, in sentences without any part of the key. */
-export type TrialResult =
-  | { readonly models: readonly string[] }
-  | { readonly refusal: string; readonly advice: string | null };
+export type TrialResult = { readonly models: readonly string[] } | TrialRefusal;
+export interface TrialRefusal {
+  readonly refusal: string;
+  readonly advice: string | null;
+}
 
 const refusedBy = ({
   message,
@@ -23,11 +25,24 @@ const refusedBy = ({
 }: {
   readonly message: string;
   readonly advice: string | null;
-}): TrialResult => ({ refusal: message, advice });
+}): TrialRefusal => ({ refusal: message, advice });
 
 /** A provider of an account is called by the service only, unlike that of a project's own key. */
 const WHO_CALLS =
   "The service calls the provider, sandboxes do not: the URL counts as the service's machine reaches it.";
+
+const notReached = (host: string, { why }: Pick<Unreached, "why">): TrialRefusal =>
+  refusedBy({ ...noVerdict({ host }, why), advice: WHO_CALLS });
+
+/** Why the service may not reach a base URL, which is not asked. Null: it may. */
+export const placeRefusal = Effect.fnUntraced(function* (
+  baseUrl: string,
+): Effect.fn.Return<TrialRefusal | null> {
+  const url = new URL(baseUrl);
+  return yield* (yield* ModelServers)
+    .check(url)
+    .pipe(Effect.match({ onFailure: (fault) => notReached(url.host, fault), onSuccess: () => null }));
+});
 
 export const tryProvider = Effect.fnUntraced(function* ({
   kind,
@@ -37,8 +52,10 @@ export const tryProvider = Effect.fnUntraced(function* ({
   const { host } = new URL(url);
   return yield* (yield* ModelServers).read(new URL(url), headers).pipe(
     Effect.match({
-      onFailure: ({ why }) => refusedBy({ ...noVerdict({ host }, why), advice: WHO_CALLS }),
+      onFailure: (fault) => notReached(host, fault),
       onSuccess: (answer): TrialResult => {
+        if (isRedirect(answer.status))
+          return refusedBy({ ...noVerdict({ host }, REDIRECTED.why), advice: null });
         const judged = keyVerdict({ host }, trial.key, answer);
         if (judged.outcome !== "accepted") return refusedBy(judged);
         const models = listedModels(answer.text);

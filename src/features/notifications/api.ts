@@ -4,7 +4,7 @@ import { OUTBOUND_EVENTS } from "./rules/outbound-event.ts";
 import { OUTBOUND_FORMATS } from "./rules/outbound-format.ts";
 import { DISABLED_REASONS } from "./rules/outbound-tries.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
-import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
+import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
 
 const nullable = Schema.NullOr;
@@ -133,7 +133,7 @@ export class OutboundWebhooksGroup extends HttpApiGroup.make("outboundWebhooks")
     HttpApiEndpoint.post("test", "/:id/test", {
       params: webhookParams,
       success: Tested,
-      error: NotFound,
+      error: [NotFound, Unavailable],
     }).annotate(Access, "govern_project"),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params: webhookParams,

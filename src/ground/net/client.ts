@@ -20,7 +20,7 @@ import {
   type Response,
 } from "undici";
 import { isTrustedHost, withoutBrackets } from "./address.ts";
-import { dial, type DialOptions } from "./dial.ts";
+import { checkHost, dial, type DialOptions } from "./dial.ts";
 import { errorCode, NetFault, toFault } from "./fault.ts";
 
 export interface ClientOptions extends DialOptions {
@@ -181,6 +181,12 @@ export class NetClient {
   /** Ends every connection. */
   close(): Promise<void> {
     return this.#agent.destroy();
+  }
+
+  /** Whether a request would be sent to this place, which gets none. @throws NetFault (C1, N2) */
+  async check(url: URL): Promise<void> {
+    this.#requireTls(url);
+    await checkHost(url.hostname, this.#options);
   }
 
   /** Sends one request, whose answer is as the server sent it. @throws NetFault */

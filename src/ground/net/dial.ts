@@ -89,6 +89,15 @@ const checkedAddresses = async (text: string, options: DialOptions): Promise<rea
   return alternate([...new Set(addresses)]);
 };
 
+/** Dials nothing. A name that does not resolve now may do so later. @throws NetFault if the host may not be dialled (N2) */
+export const checkHost = async (host: string, options: DialOptions): Promise<void> => {
+  try {
+    await checkedAddresses(host, options);
+  } catch (error) {
+    if (!(error instanceof NetFault) || error.reason._tag === "ForbiddenAddress") throw error;
+  }
+};
+
 const CONNECT_FAULTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "refuses connections",
   ECONNRESET: "closes connections",

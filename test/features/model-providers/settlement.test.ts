@@ -86,6 +86,7 @@ const servers = Layer.succeed(ModelServers, {
         body: Readable.from([Buffer.from(ANSWER)]),
       });
     }),
+  check: () => Effect.die("not asked"),
   read: () => Effect.die("not asked"),
 });
 

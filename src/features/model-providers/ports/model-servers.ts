@@ -35,6 +35,8 @@ export interface Unreached {
 export interface ModelServersPort {
   /** One request whose answer is streamed. No redirect is followed. */
   readonly call: (call: ServerCall) => Effect.Effect<ServerAnswer, Unreached>;
+  /** Whether the operator lets the service reach this place. The place is not asked. */
+  readonly check: (url: URL) => Effect.Effect<void, Unreached>;
   /** One read, whose time and size are bounded. */
   readonly read: (
     url: URL,
@@ -43,14 +45,25 @@ export interface ModelServersPort {
 }
 
 const why = "is not asked by this service";
+/** A redirect is not followed: the key would go to another place. */
+export const REDIRECTED: Unreached = {
+  why: "answers with a redirect, which is not followed: its base URL may be another one",
+  discreetWhy: "answers with a redirect, which is not followed: its base URL may be another one",
+  isLate: false,
+};
+
+export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
 const none = Effect.fail({ why, discreetWhy: why, isLate: false });
 
 /** Without an adapter, no provider is asked. */
+const NONE: ModelServersPort = { call: () => none, check: () => Effect.void, read: () => none };
+
 export const ModelServers = Context.Reference<ModelServersPort>("platform/model-providers/ModelServers", {
-  defaultValue: () => ({ call: () => none, read: () => none }),
+  defaultValue: () => NONE,
 });
 
 /** The way to the managed gateway, which the operator chose: its address may be private. */
 export const GatewayServer = Context.Reference<ModelServersPort>("platform/model-providers/GatewayServer", {
-  defaultValue: () => ({ call: () => none, read: () => none }),
+  defaultValue: () => NONE,
 });
