@@ -149,6 +149,9 @@ const readField = (field: Field, text: string): Reading | null => {
   return reading;
 };
 
+const rangeText = (from: string, to: string): string =>
+  from.toLowerCase() === to.toLowerCase() ? from : `${from}-${to}`;
+
 /** A range over the end of its field as two ranges, in the spelling of the range: `FRI-MON` is `FRI-SUN,MON`. */
 const wrappedRange = ({ high, low, names }: Field, span: string): string => {
   const [start = "", end = ""] = span.split("-");
@@ -157,9 +160,7 @@ const wrappedRange = ({ high, low, names }: Field, span: string): string => {
   const [first, last] = [isWeek ? 1 : low, high];
   const spell = (value: number, like: string): string =>
     /^\d/.test(like) ? String(value) : (names[(value - low) % names.length] ?? "").toUpperCase();
-  const range = (from: string, to: string): string =>
-    from.toLowerCase() === to.toLowerCase() ? from : `${from}-${to}`;
-  const [upper, lower] = [range(start, spell(last, start)), range(spell(first, end), end)];
+  const [upper, lower] = [rangeText(start, spell(last, start)), rangeText(spell(first, end), end)];
   return isWeek && Number(end) === 0 ? upper : `${upper},${lower}`;
 };
 
