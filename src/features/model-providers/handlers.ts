@@ -1,6 +1,7 @@
 /** Handlers of api.ts. No answer has a key. */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
+import * as Schema from "effect/Schema";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
 import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
@@ -31,15 +32,18 @@ import {
 } from "./rules/provider.ts";
 import { placeRefusal, type Trial, type TrialRefusal, tryProvider } from "./trial.ts";
 
-const providerForm = wireForm(ModelProviderWire);
+const { models_left_out: _ofASave, ...recordFields } = ModelProviderWire.fields;
+const providerForm = wireForm(Schema.Struct(recordFields));
+
 /** @param leftOut how many models its list has beyond those that were saved. Null if it was not asked for them */
-const showProvider = ({ refusal, ...provider }: ModelProvider, leftOut: number | null = null) =>
-  providerForm({
+const showProvider = ({ refusal, ...provider }: ModelProvider, leftOut: number | null = null) => ({
+  ...providerForm({
     ...provider,
-    ...(leftOut !== null && { modelsLeftOut: leftOut }),
     unpriced: provider.models.filter((model) => callPrice([model], provider.prices) === null),
     refusal: refusal && { at: refusal.at, message: refusal.text },
-  });
+  }),
+  ...(leftOut !== null && { models_left_out: leftOut }),
+});
 
 const sound = (field: string, fault: string | null) =>
   fault === null ? Effect.void : Effect.fail(badRequest(field, fault));

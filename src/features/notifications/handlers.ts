@@ -19,7 +19,6 @@ import {
 } from "./rules/outbound-signature.ts";
 import { PREVIOUS_SECRET_MS } from "./rules/outbound-tries.ts";
 import { unsealSecret } from "../../domain/secret/secret.ts";
-import { Pause, PAUSED } from "../../ground/pause.ts";
 import { withAudit, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Entropy, newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
@@ -28,11 +27,11 @@ import { Events } from "../../store/ports/events.ts";
 import { OutboundDeliveries, type OutboundDelivery } from "./ports/outbound-deliveries.ts";
 import { OutboundWebhooks, type OutboundWebhook } from "./ports/outbound-webhooks.ts";
 import { Caller } from "../../http/api/access.ts";
-import { badRequest, Conflict, notFound, Unavailable } from "../../http/api/errors.ts";
+import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Addresses } from "../../http/limits.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
-import { deliveryWire, receiverUrl, sealReceiver, testWire } from "./receivers.ts";
+import { deliveryWire, receiverUrl, requireSending, sealReceiver, testWire } from "./receivers.ts";
 import { OutboundWebhooksGroup } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -226,7 +225,7 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
 const test = Effect.fnUntraced(function* (params: Params) {
   const project = yield* projectFor(yield* Caller, params.pid);
   const webhook = yield* webhookFor(params);
-  if ((yield* Pause).isOn) return yield* new Unavailable({ error: PAUSED, code: "paused" });
+  yield* requireSending;
   const { publicUrl } = yield* Addresses;
   const at = yield* Clock.currentTimeMillis;
   const about = { at, projectId: project.id, projectName: project.name, publicUrl };

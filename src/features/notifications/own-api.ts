@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { Access, Authorized } from "../../http/api/access.ts";
-import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
+import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText } from "../../http/api/schemas.ts";
 import { DeliveryWire, Tested } from "./api.ts";
 import { CHAT_FORMATS, NOTICE_KINDS, NOTICE_PLACES } from "./rules/own-notice.ts";
@@ -66,7 +66,7 @@ export class OwnNoticesGroup extends HttpApiGroup.make("ownNotices")
       success: HttpApiSchema.NoContent,
       error: NotFound,
     }).annotate(Access, "manage_own_notices"),
-    HttpApiEndpoint.post("test", "/:place/test", { params, success: Tested, error: NotFound }).annotate(
+    HttpApiEndpoint.post("test", "/:place/test", { params, success: Tested, error: [NotFound, Unavailable] }).annotate(
       Access,
       "manage_own_notices",
     ),

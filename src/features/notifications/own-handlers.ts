@@ -16,7 +16,7 @@ import { OwnNoticesGroup } from "./own-api.ts";
 import { Mailer } from "./ports/mailer.ts";
 import { OutboundDeliveries, type OutboundDelivery } from "./ports/outbound-deliveries.ts";
 import { OwnReceivers, type NewOwnReceiver, type OwnReceiver } from "./ports/own-receivers.ts";
-import { deliveryWire, receiverUrl, sealReceiver, testWire } from "./receivers.ts";
+import { deliveryWire, receiverUrl, requireSending, sealReceiver, testWire } from "./receivers.ts";
 import { shownReceiver } from "./rules/outbound-receiver.ts";
 import { ownTest, type ChatFormat, type NoticeKind, type NoticePlace } from "./rules/own-notice.ts";
 
@@ -129,6 +129,7 @@ const remove = Effect.fnUntraced(function* (place: NoticePlace) {
 const test = Effect.fnUntraced(function* (place: NoticePlace) {
   const receiver = yield* receiverAt(place);
   if (receiver === null) return yield* notFound("notices");
+  yield* requireSending;
   const { id, userId, format, sealed } = receiver;
   const about = {
     at: yield* Clock.currentTimeMillis,

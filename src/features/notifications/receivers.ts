@@ -2,7 +2,8 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { NONCE_BYTES, sealSecret } from "../../domain/secret/secret.ts";
-import { badRequest } from "../../http/api/errors.ts";
+import { Pause, PAUSED } from "../../ground/pause.ts";
+import { badRequest, Unavailable } from "../../http/api/errors.ts";
 import { Addresses, Limits } from "../../http/limits.ts";
 import { instant, instantOrNull } from "../../http/steps/wire.ts";
 import { Entropy } from "../../services/entropy.ts";
@@ -16,6 +17,11 @@ import {
   type ReceiverSecrets,
 } from "./rules/outbound-receiver.ts";
 import { isAccepted, type TryOutcome } from "./rules/outbound-tries.ts";
+
+/** A restored copy that is paused sends no test either. */
+export const requireSending = Effect.flatMap(Pause, ({ isOn }) =>
+  isOn ? Effect.fail(new Unavailable({ error: PAUSED, code: "paused" })) : Effect.void,
+);
 
 export const deliveryWire = (delivery: OutboundDelivery) => ({
   id: delivery.id,
