@@ -1,4 +1,4 @@
-/** Makes text from other programs storable: their output may contain any bytes. */
+/** Rules for text from people and other programs: what can be stored, what a length counts, what is blank, what is one line. */
 
 /**
  * The text as a column of text or jsonb can store it: without NUL, and with U+FFFD for each lone half of a surrogate
@@ -21,3 +21,14 @@ export const excerpt = (text: string): string =>
   text.length > EXCERPT_LENGTH ? `${text.slice(0, EXCERPT_LENGTH)}…` : text;
 /** The same in quotation marks. */
 export const quote = (text: string): string => JSON.stringify(excerpt(text));
+
+/** Whether a text has more than `maxLength` characters. A character has one or two UTF-16 units, so a long text is not taken apart. */
+export const isLongerThan = (text: string, maxLength: number): boolean =>
+  text.length > 2 * maxLength || (text.length > maxLength && [...text].length > maxLength);
+
+const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+/** Whether a reader sees nothing of the text. */
+export const isBlank = (text: string): boolean => !visible.test(text);
+
+/** Whether the text has no line end and no other control character. */
+export const isOneLine = (text: string): boolean => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text);

@@ -67,7 +67,19 @@ describe("an invitation", () => {
     const wish = { name: "Eve", projects: [{ project_id: randomUUID(), role: "viewer" }] };
     const unknown = await ask("POST", "/v1/invitations", service.token, wish);
     expect([unknown.status, fields(unknown)["code"]]).toEqual([422, "unknown_project"]);
-    for (const bad of [{ name: " " }, { name: "Eve", role: "admin" }, { name: "x".repeat(101) }, {}])
+    for (const bad of [
+      { name: " " },
+      { name: "Eve", role: "admin" },
+      { name: "x".repeat(101) },
+      {},
+      {
+        name: "Eve",
+        projects: [
+          { project_id: pid, role: "viewer" },
+          { project_id: pid, role: "owner" },
+        ],
+      },
+    ])
       expect((await ask("POST", "/v1/invitations", service.token, bad)).status).toBe(400);
     const { code } = await invited({ name: "Eve" });
     for (const name of ["", " \u200b ", "x".repeat(101)]) expect((await accept(code, name)).status).toBe(400);

@@ -10,6 +10,7 @@ import { anyId, oneOf } from "../words.ts";
 import type { AccountRole } from "../../domain/person/role.ts";
 import type { Tier } from "../../domain/person/tier.ts";
 import { quantity } from "../../domain/counted.ts";
+import { isBlank, isLongerThan, isOneLine } from "../../domain/text.ts";
 
 /** As in domain/person/tier.ts, which would load effect at the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
@@ -29,8 +30,8 @@ const request = (options: Parameters<typeof page>[0]) => {
 
 /** The API's rule for names. */
 const named = (name: string): string => {
-  if (name === "" || name.length > NAME_MAX || name.includes("\0") || !name.isWellFormed())
-    throw usage(`NAME must have 1 to ${NAME_MAX} characters.`);
+  if (isBlank(name) || isLongerThan(name, NAME_MAX) || !isOneLine(name) || !name.isWellFormed())
+    throw usage(`NAME must be one line of 1 to ${NAME_MAX} characters.`);
   return name;
 };
 

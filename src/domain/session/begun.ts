@@ -38,6 +38,7 @@ export const begunFrom = ({ metadata }: { readonly metadata: Metadata }): BegunF
 export const withBegunFrom = (metadata: Metadata, origin: BegunFrom | null): Metadata =>
   origin === null ? metadata : { ...metadata, [FIELD]: origin };
 
-/** Whether a caller's metadata say of the beginning what the service says, or nothing that anybody reads. */
+/** Whether a caller's metadata say of the beginning what the service says, or nothing. */
 export const keepsBegunFrom = (metadata: Metadata, origin: BegunFrom | null): boolean =>
-  !(FIELD in metadata) || JSON.stringify(begunFrom({ metadata })) === JSON.stringify(origin);
+  !(FIELD in metadata) ||
+  (origin !== null && JSON.stringify(begunFrom({ metadata })) === JSON.stringify(origin));

@@ -11,7 +11,7 @@ import { PROMPT_LIMIT_BYTES } from "./prompt.ts";
 import { checkSecretName, SECRET_NAME_LIMIT } from "../secret/secret.ts";
 import { WebhookFilter } from "./webhook-filter.ts";
 import { isZoneName } from "./zone.ts";
-import { excerpt, quote } from "../text.ts";
+import { excerpt, isBlank, isLongerThan, isOneLine, quote } from "../text.ts";
 
 /** The zone of a schedule that names none. */
 export const DEFAULT_TIMEZONE = "UTC";
@@ -165,14 +165,13 @@ const checkType: Check = (type) =>
 const checkLabel =
   (field: "name" | "title"): Check =>
   (label) => {
-    // Each character has one or two units, so a long text is not taken apart.
-    const isLong = label.length > 2 * TRIGGER_NAME_LIMIT || [...label].length > TRIGGER_NAME_LIMIT;
-    if (label.trim() === "" || isLong) return `${field} must have 1 to ${TRIGGER_NAME_LIMIT} characters.`;
-    return /\p{Cc}/u.test(label) ? `${field} must be one line without control characters.` : null;
+    if (isBlank(label) || isLongerThan(label, TRIGGER_NAME_LIMIT))
+      return `${field} must have 1 to ${TRIGGER_NAME_LIMIT} characters.`;
+    return isOneLine(label) ? null : `${field} must be one line without control characters.`;
   };
 
 const checkPrompt: Check = (prompt) => {
-  if (prompt.trim() === "") return "prompt must not be empty.";
+  if (isBlank(prompt)) return "prompt must not be empty.";
   return Buffer.byteLength(prompt, "utf8") > PROMPT_LIMIT_BYTES
     ? `prompt must have at most ${PROMPT_LIMIT_BYTES} bytes.`
     : null;

@@ -11,6 +11,7 @@ import {
   optionalText,
   pageQuery,
   projectParams,
+  nameText,
   text,
   Uuid,
 } from "../../http/api/schemas.ts";
@@ -95,13 +96,13 @@ export const Detail = Schema.Struct({
 const OpenRequest = Schema.Struct({
   session_id: Schema.optionalKey(Uuid),
   head_ref: Schema.optionalKey(Schema.String),
-  title: text(300),
+  title: nameText(300),
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
 /** Each of the two may be absent. */
 const EditRequest = Schema.Struct({
-  title: Schema.optionalKey(text(300)),
+  title: Schema.optionalKey(nameText(300)),
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 

@@ -4,7 +4,15 @@ import { remove, show } from "../../http/api/endpoints.ts";
 import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-provider.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
-import { Instant, optionalText, projectParams, sessionParams, text, Uuid } from "../../http/api/schemas.ts";
+import {
+  Instant,
+  optionalText,
+  projectParams,
+  sessionParams,
+  nameText,
+  text,
+  Uuid,
+} from "../../http/api/schemas.ts";
 import { Price } from "../../domain/model/prices.ts";
 import { KEY_MAX, MODELS_MAX } from "./rules/provider.ts";
 
@@ -66,7 +74,7 @@ const tries = Schema.optionalKey(Schema.Boolean).annotate({
 });
 
 const Wish = Schema.Struct({
-  name: text(40),
+  name: nameText(40),
   kind: Schema.Literals(PROVIDER_KINDS),
   base_url: Schema.optionalKey(text(2048)).annotate({
     description: "Absent: the maker's own. `openai-compatible` has none.",

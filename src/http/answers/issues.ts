@@ -19,8 +19,11 @@ const NAMES: Partial<Readonly<Record<Part, string>>> = {
 
 /** Schema's names of types, and the words for them. */
 const TYPES: readonly (readonly [RegExp, string])[] = [
+  [/^a list with a length of at least 1$/, "have at least 1 entry"],
+  [/^a list with a length of (.+)$/, "have $1 entries"],
   [/^a value with a length of at least 1$/, "have at least 1 character"],
   [/^a value with a length of (.+)$/, "have $1 characters"],
+  [/^a string with (.+) code points$/, "have $1 characters"],
   [/^a value (.+)$/, "be $1"],
   [/^(?:a finite )?number\b/, "be a number"],
   [/^array\b/, "be a list"],
@@ -59,8 +62,12 @@ interface Fault {
   readonly message: string;
 }
 
-/** The faults of a value, one by one. Those of unions have words of their own. */
-const faultsOf = (issue: SchemaIssue.Issue, format: ReturnType<typeof formatterOf>): readonly Fault[] => {
+/** The faults of a value, one by one. Those of unions have words of their own. @param isList whether the value is a list, which is counted in entries */
+const faultsOf = (
+  issue: SchemaIssue.Issue,
+  format: ReturnType<typeof formatterOf>,
+  isList = false,
+): readonly Fault[] => {
   switch (issue._tag) {
     case "Pointer":
       return faultsOf(issue.issue, format).map(({ path, message }) => ({
@@ -70,7 +77,7 @@ const faultsOf = (issue: SchemaIssue.Issue, format: ReturnType<typeof formatterO
     case "Encoding":
       return faultsOf(issue.issue, format);
     case "Composite":
-      return issue.issues.flatMap((inner) => faultsOf(inner, format));
+      return issue.issues.flatMap((inner) => faultsOf(inner, format, SchemaAST.isArrays(issue.ast)));
     case "AnyOf": {
       const reading = readUnion(issue);
       return typeof reading === "string"
@@ -80,7 +87,7 @@ const faultsOf = (issue: SchemaIssue.Issue, format: ReturnType<typeof formatterO
     default:
       return format(issue).issues.map(({ path, message }) => ({
         path: (path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment)),
-        message: demand(message),
+        message: demand(isList ? message.replace("a value with", "a list with") : message),
       }));
   }
 };

@@ -5,7 +5,7 @@ import { ACCOUNT_ROLES } from "../../domain/person/role.ts";
 import { TERMINAL_USERS } from "../../domain/session/terminal.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound } from "./errors.ts";
-import { Instant, text, Uuid } from "./schemas.ts";
+import { Instant, nameText, Uuid } from "./schemas.ts";
 
 const Origin = Schema.Literals(["user", "session", "trigger"]);
 
@@ -76,7 +76,7 @@ export const IdentityWire = Schema.Struct({
 }).annotate({ identifier: "Identity" });
 
 const CreateToken = Schema.Struct({
-  name: text(200),
+  name: nameText(200),
   project_id: Schema.optionalKey(Uuid),
   expires_at: Schema.optionalKey(Instant),
 });

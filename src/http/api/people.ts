@@ -4,7 +4,7 @@ import { listAll, page, remove, show } from "./endpoints.ts";
 import { ACCOUNT_ROLES, PROJECT_ROLES } from "../../domain/person/role.ts";
 import { Access, Authorized } from "./access.ts";
 import { Conflict, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, projectParams, text, Uuid } from "./schemas.ts";
+import { distinctBy, Instant, projectParams, nameText, Uuid } from "./schemas.ts";
 
 const AccountRoleWire = Schema.Literals(ACCOUNT_ROLES);
 const ProjectRoleWire = Schema.Literals(PROJECT_ROLES);
@@ -56,14 +56,14 @@ export class PeopleGroup extends HttpApiGroup.make("people")
     HttpApiEndpoint.patch("update", "/people/:id", {
       params: id,
       payload: Schema.Struct({
-        name: Schema.optionalKey(text(NAME_MAX)),
+        name: Schema.optionalKey(nameText(NAME_MAX)),
         role: Schema.optionalKey(AccountRoleWire),
       }),
       success: PersonWire,
       error: [NotFound, Conflict],
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.patch("updateAccount", "/account", {
-      payload: Schema.Struct({ name: text(NAME_MAX) }),
+      payload: Schema.Struct({ name: nameText(NAME_MAX) }),
       success: HttpApiSchema.NoContent,
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.post("deactivate", "/people/:id/deactivate", {
@@ -82,9 +82,11 @@ export class PeopleGroup extends HttpApiGroup.make("people")
     }),
     HttpApiEndpoint.post("invite", "/invitations", {
       payload: Schema.Struct({
-        name: text(NAME_MAX),
+        name: nameText(NAME_MAX),
         role: Schema.optionalKey(AccountRoleWire),
-        projects: Schema.optionalKey(Schema.Array(GrantWire).check(Schema.isMaxLength(GRANTS_MAX))),
+        projects: Schema.optionalKey(
+          Schema.Array(GrantWire).check(Schema.isMaxLength(GRANTS_MAX), distinctBy("project_id")),
+        ),
       }),
       success: Schema.Struct({
         ...InvitationWire.fields,

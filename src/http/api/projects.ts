@@ -16,7 +16,7 @@ import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
 import { Access, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
-import { Instant, LacksWire, modelPrice, projectParams, text, Uuid } from "./schemas.ts";
+import { Instant, LacksWire, modelPrice, projectParams, nameText, text, Uuid } from "./schemas.ts";
 import { TriggerListing } from "./triggers/triggers.ts";
 
 export const ProjectWire = Schema.Struct({
@@ -50,13 +50,13 @@ export const ProjectWire = Schema.Struct({
 }).annotate({ identifier: "Project" });
 
 const CreateProject = Schema.Struct({
-  name: text(200),
+  name: nameText(200),
   repository: RepositoryRequest,
   default_branch: Schema.optionalKey(text(244)),
 });
 
 const PatchProject = Schema.Struct({
-  name: Schema.optionalKey(text(200)),
+  name: Schema.optionalKey(nameText(200)),
   status: Schema.optionalKey(Schema.Literals(["active", "archived"])),
   triggers_paused: Schema.optionalKey(Schema.Boolean),
   default_role: Schema.optionalKey(Schema.NullOr(Schema.Literals(DEFAULT_ROLES))),

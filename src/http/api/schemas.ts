@@ -4,6 +4,7 @@ import type * as AST from "effect/SchemaAST";
 import { parseUuid } from "../../domain/ids.ts";
 import { Price } from "../../domain/model/prices.ts";
 import { ABILITIES } from "../../domain/runtimes/runtime.ts";
+import { isBlank, isOneLine } from "../../domain/text.ts";
 
 /** Canonical lower-case spelling only (threats.md W25). */
 export const Uuid = Schema.String.annotate({ format: "uuid" }).check(
@@ -18,13 +19,23 @@ interface InstantSchema extends Schema.Bottom<string, string, never, never, AST.
 /** ISO 8601 UTC with milliseconds. */
 export const Instant: InstantSchema = Schema.String.annotate({ format: "date-time" });
 
+/** The years that the database can store, too. */
+const FIRST_MS = Date.parse("0001-01-01T00:00:00Z");
+const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+const isMoment = (text: string): boolean => {
+  const [, day] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d/.exec(text) ?? [];
+  const ms = Date.parse(text);
+  if (day === undefined || !(ms >= FIRST_MS && ms <= LAST_MS)) return false;
+  // `Date` reads the 30th of February as a day of March.
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+};
+
 /** An instant that a client chooses. */
 export const Moment = Schema.String.annotate({ format: "date-time" }).check(
   Schema.isMaxLength(40),
   Schema.makeFilter((text: string) =>
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text))
-      ? undefined
-      : "must be an instant such as 2027-01-31T00:00:00Z",
+    isMoment(text) ? undefined : "must be an instant such as 2027-01-31T00:00:00Z",
   ),
 );
 
@@ -63,16 +74,13 @@ const storable = Schema.makeFilter((value: string) =>
   isStorable(value) ? undefined : "must be text without NUL characters and unpaired surrogates",
 );
 
-/** Text of at most `maxLength` UTF-16 units. May be empty. */
+/** Text of at most `maxLength` characters. May be empty. */
 export const optionalText = (maxLength: number) =>
-  Schema.String.check(Schema.isMaxLength(maxLength), storable);
-
-/** A visible character. */
-const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+  Schema.String.check(Schema.isMaxCodePoints(maxLength), storable);
 
 const notBlank = Schema.makeFilter((value: string) =>
   // An empty one is refused for its length, and NUL is invisible but has its own refusal.
-  value === "" || !isStorable(value) || visible.test(value) ? undefined : "must not be blank",
+  value === "" || !isStorable(value) || !isBlank(value) ? undefined : "must not be blank",
 );
 
 /**
@@ -80,6 +88,24 @@ const notBlank = Schema.makeFilter((value: string) =>
  * something.
  */
 export const text = (maxLength: number) => optionalText(maxLength).check(Schema.isMinLength(1), notBlank);
+
+const oneLine = Schema.makeFilter((value: string) =>
+  // A NUL has its own refusal.
+  !isStorable(value) || isOneLine(value) ? undefined : "must be one line without control characters",
+);
+
+/** A name or a title: text of one line. */
+export const nameText = (maxLength: number) => text(maxLength).check(oneLine);
+
+/** A list in which no two entries are about the same thing. @param subject an entry's, as the message names it: `project_id` */
+export const distinctBy = <K extends string>(subject: K) =>
+  Schema.makeFilter((entries: readonly { readonly [_ in K]: string }[]) => {
+    const subjects = entries.map((entry) => entry[subject]);
+    const repeated = subjects.findIndex((value, index) => subjects.indexOf(value) < index);
+    return repeated === -1
+      ? undefined
+      : { path: [repeated, subject], issue: "must not be in the list twice" };
+  });
 
 /** Text that becomes an environment string, which is counted in bytes. */
 export const textOfBytes = (maxBytes: number) =>

@@ -14,7 +14,7 @@ import { People } from "../../store/ports/people/people.ts";
 import { signedInActor } from "../callers/acting.ts";
 import { NotFound } from "../api/errors.ts";
 import { NAME_MAX } from "../api/people.ts";
-import { text } from "../api/schemas.ts";
+import { nameText } from "../api/schemas.ts";
 import { instant } from "../steps/wire.ts";
 import { ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
@@ -22,10 +22,10 @@ import { newSession } from "./dashboard-sessions.ts";
 
 const Code = Schema.String.check(Schema.isMaxLength(200));
 const Look = Schema.Struct({ code: Code });
-const Accept = Schema.Struct({ code: Code, name: text(NAME_MAX) });
+const Accept = Schema.Struct({ code: Code, name: nameText(NAME_MAX) });
 
 const TEXT = { field: "code", words: "must be text" };
-const NAME = { field: "name", words: `must be text of 1 to ${NAME_MAX} characters` };
+const NAME = { field: "name", words: `must be one line of 1 to ${NAME_MAX} characters` };
 
 const invalid = Effect.gen(function* () {
   yield* refusedEntry({ action: "invitation.accepted" });

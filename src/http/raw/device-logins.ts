@@ -20,7 +20,7 @@ import { withAudit, type Said } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
 import { DeviceLogins, type Claimed } from "../../store/ports/people/device-logins.ts";
 import { actingUnknown, requestSender } from "../callers/acting.ts";
-import { text } from "../api/schemas.ts";
+import { nameText } from "../api/schemas.ts";
 import { awaitBody } from "../reading/body.ts";
 import { instant } from "../steps/wire.ts";
 import { Addresses } from "../limits.ts";
@@ -42,12 +42,12 @@ const form = Effect.gen(function* () {
   return new URLSearchParams(yield* Effect.orDie(request.text));
 });
 
-const isName = Schema.decodeUnknownOption(text(CLIENT_MAX));
+const isName = Schema.decodeUnknownOption(nameText(CLIENT_MAX));
 
 const begin = Effect.gen(function* () {
   const client = isName((yield* form).get("client_name") ?? UNNAMED);
   if (Option.isNone(client))
-    return refusal("invalid_request", `client_name must be text of 1 to ${CLIENT_MAX} characters.`);
+    return refusal("invalid_request", `client_name must be one line of 1 to ${CLIENT_MAX} characters.`);
   const [device, code] = [yield* newPassword, yield* newUserCode];
   yield* (yield* DeviceLogins).begin({
     id: yield* newUuid,

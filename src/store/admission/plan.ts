@@ -13,6 +13,7 @@ import * as Result from "effect/Result";
 import { isRetried, requireMove } from "../../domain/trigger/fire.ts";
 import { renderCronPrompt, type CronTemplate } from "../../domain/trigger/prompt.ts";
 import { CHILDREN_MAX } from "../../domain/session/session.ts";
+import { isBlank } from "../../domain/text.ts";
 import {
   DELIVERY_WINDOW_MS,
   type Admission,
@@ -149,7 +150,7 @@ export const promptedSession = (
       ? Result.succeed(prompt.text)
       : Result.mapError(renderCronPrompt(prompt.template, lastFiredAt), () => "prompt_too_large" as const);
   return Result.flatMap(rendering, (initialPrompt) =>
-    initialPrompt.trim() === ""
+    isBlank(initialPrompt)
       ? Result.fail("prompt_empty" as const)
       : Result.succeed({ ...session, initialPrompt }),
   );

@@ -27,6 +27,15 @@ it("lets a caller repeat what the service says, and not change it", () => {
   const { at, title, session_id } = begun;
   expect(keepsBegunFrom({ begun_from: { at, title, session_id } }, begun)).toBe(true);
   expect(keepsBegunFrom({}, begun)).toBe(true);
-  expect(keepsBegunFrom({ begun_from: begun }, null)).toBe(false);
+  for (const other of [
+    begun,
+    { x: 1 },
+    [],
+    "x",
+    null,
+    { ...begun, session_id: begun.session_id.toUpperCase() },
+  ]) {
+    expect(keepsBegunFrom({ begun_from: other }, null)).toBe(false);
+  }
   expect(keepsBegunFrom({ begun_from: { ...begun, turn_id: "a" } }, begun)).toBe(false);
 });

@@ -34,6 +34,7 @@ import {
   pageQuery,
   projectParams,
   sessionParams,
+  nameText,
   text,
   textOfBytes,
   Uuid,
@@ -270,7 +271,7 @@ const CreateSession = Schema.Struct({
         "Files for the agent, at most 10 and 25 MiB together: ids of your uploads to this project. The prompt and the files are then the conversation's first message, which waits with the session at the cap. `initial_prompt` of the session is null. Without a name, the session has the first sentence of the prompt as its name.",
     }),
   ),
-  name: Schema.optionalKey(text(200)),
+  name: Schema.optionalKey(nameText(200)),
   metadata: Schema.optionalKey(Metadata),
 });
 
@@ -314,7 +315,7 @@ const SavesPage = Schema.Struct({
 const RestartSession = Schema.Struct({ restore_saved: restoreSaved });
 
 const PatchSession = Schema.Struct({
-  name: Schema.optionalKey(text(200)),
+  name: Schema.optionalKey(nameText(200)),
   metadata: Schema.optionalKey(Metadata),
   archived: Schema.optionalKey(Schema.Boolean),
 });
