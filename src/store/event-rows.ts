@@ -160,13 +160,25 @@ const FIRE_EVENTS: Partial<Record<FireStatus, string>> = {
   cancelled: "fire.cancelled",
 };
 
+/** A fire, with the id of the person whose request waited. */
+export interface EventFire extends Fire {
+  readonly requestedBy?: string | null;
+}
+
+const requester = (id: string | null | undefined) => (id == null ? {} : { requested_by: id });
+
 /** The events of ledger rows that reached their status at `at`. The session of a person's request has its own event. */
-export const fireEvents = (fires: readonly Fire[], at: number): readonly NewEvent[] =>
+export const fireEvents = (fires: readonly EventFire[], at: number): readonly NewEvent[] =>
   fires.flatMap((fire) => {
     const type = FIRE_EVENTS[fire.status];
     if (type === undefined || (fire.kind === "session" && fire.status === "fired")) return [];
     const reason = fire.reason === null ? {} : { reason: fire.reason };
-    const data = { fire_id: fire.id, trigger_slug: fire.triggerSlug, ...reason };
+    const data = {
+      fire_id: fire.id,
+      trigger_slug: fire.triggerSlug,
+      ...reason,
+      ...requester(fire.requestedBy),
+    };
     return [{ type, at, projectId: fire.projectId, sessionId: fire.sessionId, data }];
   });
 
@@ -187,22 +199,24 @@ export const admissionEvents = ({
     ),
   ),
   ...fires.flatMap((fire) => fireEvents([fire], fire.decidedAt)),
-  ...queue.flatMap(({ fire, fills, queuedAt }) =>
-    fills === null ? [] : [queueFullEvent(fire, fills, queuedAt)],
-  ),
+  ...queue.flatMap((entry) => (entry.fills === null ? [] : [queueFullEvent(entry, entry.fills)])),
 ];
 
 /** A fire took the last place of its account's queue. */
 const queueFullEvent = (
-  { id, projectId, triggerSlug }: PlannedFire,
+  { fire: { id, projectId, triggerSlug, kind }, session, queuedAt }: PlannedEntry,
   limit: number,
-  at: number,
 ): NewEvent => ({
   projectId,
   sessionId: null,
-  at,
+  at: queuedAt,
   type: "queue.full",
-  data: { fire_id: id, trigger_slug: triggerSlug, limit },
+  data: {
+    fire_id: id,
+    trigger_slug: triggerSlug,
+    limit,
+    ...requester(kind === "session" ? session.createdBy : null),
+  },
 });
 
 /** The agent has begun to ask a person. */

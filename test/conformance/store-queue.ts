@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { Activity } from "../../src/features/activity/ports/activity.ts";
 import { Admissions } from "../../src/store/ports/triggers/admissions.ts";
 import { Fires } from "../../src/store/ports/triggers/fires.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
@@ -235,15 +236,22 @@ export const checkQueuedRequests = (check: Check): void => {
       "is refused if the queue is full, expires, and ends when its person is deactivated",
       Effect.gen(function* () {
         const world = yield* makeWorld(0);
-        const { get, queue } = yield* Fires;
+        const { get, queue, requester } = yield* Fires;
         const { drain } = yield* Admissions;
         const full = requested(world);
         const none = { ...full, fire: { ...full.fire, queueMax: 0 } };
         expect(yield* admitOne(world, none)).toEqual({ outcome: "queue_full", limit: 0 });
         const late = requested(world);
         yield* admitOne(world, { ...late, fire: { ...late.fire, queueTtlMs: 10 } });
+        expect(yield* requester(late.fire.id)).toBe(world.userId);
         yield* drain(world.accountId, { sessionIds: [], now: NOON + 10, bootTimeoutMs: 1 });
         expect(yield* get(late.fire.id)).toMatchObject({ status: "expired", reason: "queue_ttl" });
+        expect(yield* requester(late.fire.id)).toBeNull();
+        const reader = { accountId: world.accountId, userId: null };
+        const page = { limit: 1, cursor: null, personId: world.userId, projectId: null };
+        expect((yield* (yield* Activity).list(reader, page)).items).toMatchObject([
+          { kind: "fire.expired", person: { id: world.userId }, isOwn: true },
+        ]);
 
         const other = { id: randomUUID(), accountId: world.accountId, name: "Eve", role: "member" as const };
         yield* (yield* Accounts).createUser({ ...other, now: NOON });

@@ -45,6 +45,7 @@ const allowed: readonly (readonly [string, Writer, string, readonly (keyof typeo
   ["user", user, "refs/heads/-x", ["forward", "rewind", "delete"]],
   ["user", user, "refs/tags/v1", ["make", "forward", "rewind", "delete"]],
   ["user", user, "refs/notes/commits", []],
+  ["user", user, `refs/tags/${sessionId}`, ["delete"]],
   ["user", user, `refs/wip/${sessionId}`, []],
   ["user", user, "refs/heads/MAIN", []],
   ["user", user, "refs/heads/x\u200b", ["forward", "rewind", "delete"]],

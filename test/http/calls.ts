@@ -327,7 +327,12 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
       answers: [202],
     },
     // It does not wait.
-    "DELETE /v1/projects/:pid/fires/:id": { target: project(`/fires/${cast.fireId}`), answers: [409] },
+    "DELETE /v1/projects/:pid/fires/:id": {
+      target: project(`/fires/${cast.fireId}`),
+      answers: [409],
+      // It is nobody's request, so it takes a member.
+      fates: { viewer: 403 },
+    },
     "GET /v1/operator": at("/v1/operator", 200),
     "POST /v1/operator/resume": at("/v1/operator/resume", 200),
     "POST /v1/operator/doctor": at("/v1/operator/doctor", 200),

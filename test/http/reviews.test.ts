@@ -57,6 +57,11 @@ describe("a remark", () => {
       place,
       resolved_at: null,
     });
+    const lost = await say({ body: "Because.", reply_to: "0190f3b2-0000-7000-8000-00000000dead" });
+    expect([lost.status, fields(lost)["error"]]).toEqual([
+      409,
+      "The remark that this answers does not exist, or is an answer itself.",
+    ]);
     const answer = await said({ body: "Because.", reply_to: remark["id"] }, ben.token);
     expect(answer).toMatchObject({ reply_to: remark["id"], created_by: { id: ben.id, name: "Ben" } });
     await push("one\n");

@@ -91,6 +91,16 @@ describe("the saves of a project", () => {
     expectStatus(await stop(sid), 200);
   });
 
+  it("of another session are not left out at its end by an agent", async () => {
+    const [sid, other] = [await runSession(service, pid), await runSession(service, pid)];
+    const token = await agentToken(service.databaseUrl, sid);
+    const end = (id: string) =>
+      service.request("POST", `${path(id)}/stop`, { body: { save: "skip" }, token });
+    expectStatus(await end(other), 403);
+    expectStatus(await stop(other), 200);
+    expectStatus(await stop(sid), 200);
+  });
+
   it("are listed by size, and one of an earlier sandbox can be deleted", async () => {
     const sid = await runSession(service, pid);
     const earlier = { sandboxId: randomUUID(), at: 1, files: new Map([["a.txt", "1"]]) };

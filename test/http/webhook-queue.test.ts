@@ -7,6 +7,7 @@ import {
   eventually,
   expectStatus,
   fields,
+  invitePerson,
   listOf,
   makeHookProject,
   runSession,
@@ -223,6 +224,21 @@ describe("a person's request with ?queue=true", () => {
     });
     const replay = await service.request("POST", `/v1/projects/${pid}/fires/${String(id)}/replay`);
     expect([replay.status, fields(replay)["code"]]).toEqual([409, "no_trigger"]);
+  });
+
+  it("can be cancelled by the one who asked once she is a viewer, and by no other viewer", async () => {
+    await fillUp();
+    const [eve, otto] = [await invitePerson(service, "Eve"), await invitePerson(service, "Otto")];
+    const target = `/v1/projects/${pid}`;
+    const asked = await service.request("POST", `${target}/sessions?queue=true`, {
+      body: {},
+      token: eve.token,
+    });
+    const id = String(fields(expectStatus(asked, 202))["queue_id"]);
+    expectStatus(await service.request("PATCH", target, { body: { default_role: "viewer" } }), 200);
+    const cancel = (token: string) => service.request("DELETE", `${target}/fires/${id}`, { token });
+    expectStatus(await cancel(otto.token), 403);
+    expectStatus(await cancel(eve.token), 204);
   });
 
   it("waits with its files, and its session begins with a message that has them", async () => {

@@ -45,6 +45,8 @@ export const POWERS = {
   read: { callers: ["user", "session", "trigger"], role: "viewer" },
   /** Work in a project: sessions, fires. */
   work: { callers: ["user", "session"], role: "member" },
+  /** Take back what one asked for. The door asks whose it is: what another person asked for needs `work`. */
+  withdraw: { callers: ["user", "session"], role: "viewer" },
   /** Talk to the agent of a session. An agent never answers its own request. */
   converse: { callers: ["user"], role: "member" },
   /** Open change requests. */
@@ -77,7 +79,7 @@ export interface PrivilegeRule {
   readonly power: Power;
   /** The project may deny it to its agents under this tool's name (own-tools.ts). */
   readonly tool?: GuardedTool;
-  /** It leads into a sandbox: which sessions an agent enters, its own and those that it started. A person enters all. */
+  /** Which sessions an agent reaches by it: its own and those that it started. A person reaches all. */
   readonly agents?: readonly ("own" | "started")[];
   /** By this act a person steers the session (own-credential.ts O1). */
   readonly act?: SteeringAct;
@@ -114,6 +116,10 @@ export const PRIVILEGES = {
   restart_session: { power: "work", tool: "start_session", act: "restart" },
   /** End a session, or a fire that waits. */
   stop_session: { power: "work" },
+  /** End a session without saving. An agent never throws away the work of a session that is not its own. */
+  discard_work: { power: "work", agents: ["own", "started"] },
+  /** End the own request that waits. */
+  cancel_request: { power: "withdraw" },
   name_session: { power: "work" },
   enter_port: { power: "work", agents: ["own", "started"], act: "port" },
   close_change_request: { power: "work" },

@@ -78,6 +78,18 @@ const checked = Effect.fnUntraced(function* (request: ChangeRequest, wish: Remar
   return { kind, body, place, replyTo };
 });
 
+const tooManyRemarks = () =>
+  new Conflict({
+    error: `A change request has at most ${REMARKS_MAX} remarks. Delete some, or open another one.`,
+    code: "too_many_remarks",
+  });
+
+const noSuchRemark = () =>
+  new Conflict({
+    error: "The remark that this answers does not exist, or is an answer itself.",
+    code: "no_such_remark",
+  });
+
 export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish) {
   const { user } = yield* Caller;
   const head = yield* presentHead(request);
@@ -112,13 +124,8 @@ export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wi
         ),
       );
   if (added !== null) return remarkWire(added, head);
-  return yield* new Conflict({
-    error:
-      replyTo === undefined
-        ? `A change request has at most ${REMARKS_MAX} remarks. Delete some, or open another one.`
-        : `The remark that this answers does not exist, or the request has ${REMARKS_MAX} remarks already.`,
-    code: replyTo === undefined ? "too_many_remarks" : "no_such_remark",
-  });
+  const thread = replyTo === undefined ? null : yield* (yield* Remarks).get(request.id, replyTo);
+  return yield* replyTo === undefined || thread?.replyTo === null ? tooManyRemarks() : noSuchRemark();
 });
 
 interface Edit {

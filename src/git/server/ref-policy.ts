@@ -5,7 +5,7 @@
  *  W1 Only a merge writes the default branch. The one exception is `mayReplaceInitialCommit`: a push may replace the
  *     empty commit of a new repository while it is the branch's only commit.
  *  W2 A session writes its own branch, forwards only, and its own `refs/wip/<sid>`. It deletes nothing.
- *  W3 A person writes any other branch and tags freely. Branches named like a session id belong to sessions, whose
+ *  W3 A person writes any other branch and tags freely. A tag named like a session id can only be deleted. Branches named like a session id belong to sessions, whose
  *     sandboxes push to them without checking: a person may only fast-forward them, and may not create, rewind or
  *     delete them.
  *  W4 Every verdict is for one ref with its exact old and new commit. Git compares these again when it writes.
@@ -115,6 +115,11 @@ const judgeUserBranch = (protection: Protection, branch: string, update: RefUpda
   return nameFault(branch, update);
 };
 
+const judgeTag = (tag: string, update: RefUpdate): string | null =>
+  isSessionBranch(tag) && update.newCommit !== absent
+    ? `A tag cannot be called ${tag}: git would confuse it with the session's branch. Choose another name.`
+    : nameFault(tag, update);
+
 /** @returns null if the update is allowed, otherwise the sentence that git shows to the pusher. */
 export const judgeRefUpdate = (writer: Writer, protection: Protection, update: RefUpdate): string | null => {
   if (writer.kind === "none") return "This credential can read the repository but cannot push to it.";
@@ -122,7 +127,7 @@ export const judgeRefUpdate = (writer: Writer, protection: Protection, update: R
   if (update.ref.startsWith(branchPrefix)) {
     return judgeUserBranch(protection, update.ref.slice(branchPrefix.length), update);
   }
-  if (update.ref.startsWith(tagPrefix)) return nameFault(update.ref.slice(tagPrefix.length), update);
+  if (update.ref.startsWith(tagPrefix)) return judgeTag(update.ref.slice(tagPrefix.length), update);
   return `${update.ref} is not a branch or a tag. You can push only branches and tags.`;
 };
 

@@ -14,6 +14,7 @@ import { Admissions } from "../../store/ports/triggers/admissions.ts";
 import { BadCursor } from "../../store/ports/errors.ts";
 import { Fires, type Fire, type StoredRequest } from "../../store/ports/triggers/fires.ts";
 import { listReader } from "../callers/access.ts";
+import { requirePrivilege } from "../callers/authorize.ts";
 import { Caller } from "../api/access.ts";
 import { type FirePage, FiresGroup, QueueWire } from "../api/triggers/fires.ts";
 import { HandMessage } from "../api/triggers/triggers.ts";
@@ -189,6 +190,9 @@ export const replay = Effect.fnUntraced(function* (path: FirePath) {
 
 export const cancel = Effect.fnUntraced(function* (path: FirePath) {
   const fire = yield* fireFor(path);
+  const caller = yield* Caller;
+  const isHers = caller.origin === "user" && (yield* (yield* Fires).requester(fire.id)) === caller.user.id;
+  if (!isHers) yield* requirePrivilege(caller, "stop_session");
   const now = yield* Clock.currentTimeMillis;
   if (yield* (yield* Admissions).cancel(fire.id, now)) return;
   return yield* new Conflict({

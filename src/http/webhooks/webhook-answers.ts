@@ -6,6 +6,7 @@ import type { SignatureRefusal } from "../../domain/trigger/signature.ts";
 import { isTriggerSlug, type WebhookTriggerDefinition } from "../../domain/trigger/trigger.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import type { AdmissionOf } from "../../store/ports/triggers/admissions.ts";
+import type { Fire } from "../../store/ports/triggers/fires.ts";
 import {
   BadRequest,
   Conflict,
@@ -76,6 +77,13 @@ const QUEUED = { status: "queued", reason: "account_session_cap" };
 
 type DeliveryAnswer = AdmissionOf<"delivery">;
 
+const presentState = ({ status, sessionId }: Fire): string => {
+  if (status === "skipped") return "This delivery was skipped. To run it all the same:";
+  return sessionId === null
+    ? "This delivery waits for a free session. To run it again once it has started:"
+    : "This delivery has its run. To run it again:";
+};
+
 /** The answer to a repeated delivery: the present state of the first one, and how to run it again. */
 const again = ({ fire }: Extract<DeliveryAnswer, { readonly outcome: "duplicate" }>): Answer => {
   const isSkipped = fire.status === "skipped";
@@ -87,7 +95,7 @@ const again = ({ fire }: Extract<DeliveryAnswer, { readonly outcome: "duplicate"
       ...(isSkipped ? { status: "skipped", reason: fire.reason } : fired),
       duplicate: true,
       duplicate_of: fire.id,
-      replay: `This delivery has its run. To run it again: platform triggers replay ${fire.id}`,
+      replay: `${presentState(fire)} platform triggers replay ${fire.id}`,
     },
   };
 };

@@ -27,6 +27,9 @@ const doerOf = (kind: News, { data }: Row, request: ChangeRequest | undefined): 
       return data["by"];
     case "change_request.review_requested":
       return data["asked_by"];
+    case "fire.expired":
+    case "queue.full":
+      return data["requested_by"];
     default:
       return null;
   }
@@ -58,7 +61,7 @@ const entryOf = (tables: TableSet, row: Row, kind: News, personId: string): Acti
     isOwn:
       (session?.createdBy === personId && session.triggerSlug === null) ||
       request?.createdBy === personId ||
-      [data["reviewer_id"], data["answers"]].includes(personId),
+      [data["reviewer_id"], data["answers"], data["requested_by"]].includes(personId),
     data,
   };
 };

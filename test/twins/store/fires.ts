@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { hasRunFailed, runOutcome } from "../../../src/domain/session/run-outcome.ts";
 import { Fires, type Fire, type ShownFire } from "../../../src/store/ports/triggers/fires.ts";
-import { queueInOrder } from "./queue.ts";
+import { queueInOrder, requesterOf } from "./queue.ts";
 import { pageFrom } from "./pages.ts";
 import { fireOf, Tables, type TableSet } from "./tables.ts";
 
@@ -45,6 +45,9 @@ const prune = (tables: TableSet, { before, requestBytes }: Limits): number => {
   return removed;
 };
 
+const isByHand = ({ kind, replayOf, verifiedWith }: Fire): boolean =>
+  kind === "manual" || (replayOf !== null && verifiedWith === null);
+
 const shown = (tables: TableSet, fire: Fire): ShownFire => {
   const session = tables.sessions.get(fire.sessionId ?? "")?.record;
   if (session === undefined) return { ...fire, outcome: null, sessionName: null, startedBy: null };
@@ -55,7 +58,7 @@ const shown = (tables: TableSet, fire: Fire): ShownFire => {
     ...fire,
     outcome: runOutcome({ status, failureCode, stopReason, lastTurn, isAtWork: turn !== "idle" }),
     sessionName: name,
-    startedBy: fire.kind === "manual" ? (tables.users.get(createdBy)?.name ?? null) : null,
+    startedBy: isByHand(fire) ? (tables.users.get(createdBy)?.name ?? null) : null,
   };
 };
 
@@ -106,6 +109,11 @@ export const layer = Layer.effect(
           return request;
         }),
       prompt: (id) => Effect.sync(() => promptOf(tables, id)),
+      requester: (id) =>
+        Effect.sync(() => {
+          const row = tables.queue.find(({ fireId }) => fireId === id);
+          return row === undefined ? null : requesterOf(row);
+        }),
       prune: (limits) => Effect.sync(() => prune(tables, limits)),
       lastBySlug: (projectId, slugs) =>
         Effect.sync(() => {

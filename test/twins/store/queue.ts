@@ -20,6 +20,10 @@ export const queueInOrder = (tables: TableSet, accountId: string): readonly Queu
     .map(({ row }) => row);
 };
 
+/** The id of the person whose request waits. Null for a trigger's fire. */
+export const requesterOf = ({ kind, session }: QueueRow): string | null =>
+  kind === "session" ? session.createdBy : null;
+
 /**
  * Removes waiting fires that will not start and writes the reason to their rows. The caller moves the account's counter.
  * If a row does not have the status `queued`, nothing changes.
@@ -30,13 +34,14 @@ export const takeOut = (
   { status, reason, now }: { readonly status: WaitEnd; readonly reason: string; readonly now: number },
 ): void => {
   requireAllWait(tables, fireIds, status);
+  const requesters = new Map(tables.queue.map((row) => [row.fireId, requesterOf(row)]));
   tables.queue = tables.queue.filter(({ fireId }) => !fireIds.includes(fireId));
   for (const id of fireIds) {
     const row = tables.fires.get(id);
     if (row === undefined) continue;
     const ended = { ...row, status, reason };
     tables.fires.set(id, ended);
-    tables.events.append(fireEvents([fireOf(ended)], now));
+    tables.events.append(fireEvents([{ ...fireOf(ended), requestedBy: requesters.get(id) ?? null }], now));
   }
 };
 

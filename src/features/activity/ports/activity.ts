@@ -26,9 +26,9 @@ export interface ActivityEntry {
     readonly prompt: string | null;
   } | null;
   readonly changeRequest: { readonly number: number; readonly title: string } | null;
-  /** Who opened or merged the request, commented on it, or asked for a review. Null: other entries, and where it is unknown. */
+  /** Who opened or merged the request, commented on it, asked for a review, or asked for the session that waited. Null: other entries, and where it is unknown. */
   readonly person: Named | null;
-  /** It is about a session or a change request of the reader, answers a comment of hers, or asks her. */
+  /** It is about a session, a request for one or a change request of the reader, answers a comment of hers, or asks her. */
   readonly isOwn: boolean;
   /** Of the event. */
   readonly data: Readonly<Record<string, unknown>>;

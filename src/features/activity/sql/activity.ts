@@ -13,6 +13,8 @@ const DOER = `CASE news.news
   WHEN 'change_request.merged' THEN request.merged_by
   WHEN 'change_request.remarked' THEN (news.data ->> 'by')::uuid
   WHEN 'change_request.review_requested' THEN (news.data ->> 'asked_by')::uuid
+  WHEN 'fire.expired' THEN (news.data ->> 'requested_by')::uuid
+  WHEN 'queue.full' THEN (news.data ->> 'requested_by')::uuid
 END`;
 
 const COLUMNS = `news.id::float8 AS number, news.news AS kind, news.at, news.data,
@@ -38,7 +40,7 @@ export const layer = Layer.effect(
       const before = (yield* readNumberCursor(cursor)) ?? Number.MAX_SAFE_INTEGER;
       const own = sql`coalesce(
         (session.created_by = ${personId} AND session.trigger_slug IS NULL) OR request.created_by = ${personId}
-        OR ${personId} IN (news.data ->> 'reviewer_id', news.data ->> 'answers'), false)`;
+        OR ${personId} IN (news.data ->> 'reviewer_id', news.data ->> 'answers', news.data ->> 'requested_by'), false)`;
       // The newest ones of each project are few, and an index has them. To find a person's own, all are looked at: at most 2,000 of a project.
       const newest = (of: string) =>
         isOwn ? sql.literal("") : sql`ORDER BY ${sql.literal(of)}.id DESC ${pageLimit(sql, limit)}`;

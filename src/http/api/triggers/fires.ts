@@ -129,7 +129,7 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       params: fireParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "stop_session"),
+    }).annotate(Access, "cancel_request"),
     listAll("queue", "/queue", { success: page({ queue: Schema.Array(QueueWire) }), privilege: "see_queue" }),
   )
   .middleware(Authorized)

@@ -8,7 +8,8 @@ import { askedFor } from "../../../services/audit.ts";
 import { Events } from "../../../store/ports/events.ts";
 import { Sessions, type Session } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
-import { Conflict, Unavailable } from "../../api/errors.ts";
+import { lackInto } from "../../callers/access.ts";
+import { Conflict, Forbidden, Unavailable } from "../../api/errors.ts";
 import { Limits } from "../../limits.ts";
 import { sessionFor } from "../answers.ts";
 
@@ -17,12 +18,21 @@ const ENDED_POLL = "250 millis";
 /** How long the actors may take in addition to the save, also on a busy machine. */
 const ENDING_GRACE_MS = 60_000;
 
+const mustSave = () =>
+  new Forbidden({
+    error:
+      "An agent cannot end a session that it did not start without saving its work. Stop it with `save` set to `try` or `require`.",
+    code: "forbidden",
+  });
+
 /** Stopping a session that is not live changes nothing (api.md 3). @returns the session as it was before */
 export const stopped = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
   { save = "try" }: { readonly save?: StopSave },
 ) {
-  const session = yield* sessionFor(yield* Caller, params);
+  const caller = yield* Caller;
+  const session = yield* sessionFor(caller, params);
+  if (save === "skip" && lackInto(caller, "discard_work", session) !== null) return yield* mustSave();
   const actors = yield* Actors;
   const asked = actors
     .session(session.id, { type: "stop.requested", save })

@@ -44,7 +44,7 @@ export interface ShownFire extends Fire {
   readonly outcome: RunOutcome | null;
   /** The session's. Null if it started none, or that has no name. */
   readonly sessionName: string | null;
-  /** The name of the person who ran it by hand. Null if it had another cause, or started no session. */
+  /** The name of the person who ran it by hand, or replayed it. Null if it had another cause, or started no session. */
   readonly startedBy: string | null;
 }
 
@@ -134,6 +134,8 @@ export class Fires extends Context.Service<
     readonly request: (id: string) => Stored<StoredRequest | null>;
     /** The prompt of a fire that fired, or that waits with a rendered one. Null for any other. */
     readonly prompt: (id: string) => Stored<string | null>;
+    /** The id of the person whose request waits. Null for a trigger's fire, and for one that does not wait. */
+    readonly requester: (id: string) => Stored<string | null>;
     /** A project's fires of triggers, newest first. Requests of persons are not among them. */
     readonly list: (
       projectId: string,

@@ -9,8 +9,7 @@ import {
   type FireStatus,
   type WaitEnd,
 } from "../../../domain/trigger/fire.ts";
-import { fireEvents } from "../../event-rows.ts";
-import type { Fire } from "../../ports/triggers/fires.ts";
+import { fireEvents, type EventFire } from "../../event-rows.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { FIRE_COLUMNS } from "./fires.ts";
 import { leaveQueue } from "./slots.ts";
@@ -35,14 +34,17 @@ export const endWait = Effect.fnUntraced(function* (
   which: Fragment,
   { status, reason }: { readonly status: WaitEnd; readonly reason: string },
 ) {
-  const rows = yield* sql<Fire | { readonly id: null }>`
-    WITH gone AS (DELETE FROM fire_queue WHERE ${which} RETURNING fire_id),
+  const rows = yield* sql<EventFire | { readonly id: null }>`
+    WITH gone AS (
+      DELETE FROM fire_queue WHERE ${which}
+      RETURNING fire_id, CASE WHEN kind = 'session' THEN session ->> 'createdBy' END AS "requestedBy"
+    ),
     ended AS (
       UPDATE fires SET status = ${status}, reason = ${reason} FROM gone
       WHERE id = gone.fire_id AND status = ${QUEUED} RETURNING ${sql.literal(FIRE_COLUMNS)}
     )
-    SELECT ended.* FROM gone LEFT JOIN ended ON ended.id = gone.fire_id`;
-  const fires = rows.filter((row): row is Fire => row.id !== null);
+    SELECT ended.*, gone."requestedBy" FROM gone LEFT JOIN ended ON ended.id = gone.fire_id`;
+  const fires = rows.filter((row): row is EventFire => row.id !== null);
   if (fires.length < rows.length) return yield* Effect.die(new ForbiddenMove("its status", status));
   return fires;
 });

@@ -143,6 +143,9 @@ const toShownFire = ({ session, ...fire }: ShownRow): ShownFire => ({
   startedBy: session?.startedBy ?? null,
 });
 
+/** A delivery that its sender repeats has a signature. */
+const REPLAYED_BY_HAND = `(fire."replayOf" IS NOT NULL AND fire."verifiedWith" IS NULL)`;
+
 /** The fires that a statement selects, with their outcomes. Each session is found by its key. */
 const showing = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (fires: Fragment, isPlannedAnew = false) {
@@ -151,7 +154,7 @@ const showing = (sql: SqlClient.SqlClient) =>
         SELECT jsonb_build_object('status', status, 'failureCode', failure ->> 'code', 'stopReason', stop_reason,
           'lastTurn', last_turn, 'isAtWork', EXISTS (
             SELECT FROM conversations WHERE session_id = project_sessions.id AND turn_state <> 'idle'
-          ), 'name', name, 'startedBy', CASE WHEN fire.kind = 'manual'
+          ), 'name', name, 'startedBy', CASE WHEN fire.kind = 'manual' OR ${sql.literal(REPLAYED_BY_HAND)}
             THEN (SELECT creator.name FROM users AS creator WHERE creator.id = created_by) END)
         FROM project_sessions WHERE id = fire."sessionId"
       ) AS session
@@ -217,6 +220,12 @@ export const layer = Layer.effect(
           SELECT coalesce(session ->> 'initialPrompt', session -> 'firstMessage' ->> 'text') FROM fire_queue WHERE fire_id = ${id}`.pipe(
           Effect.map(([row]) => row?.prompt ?? null),
           toStored("fires.prompt"),
+        ),
+      requester: (id) =>
+        sql<{ readonly by: string }>`
+          SELECT session ->> 'createdBy' AS by FROM fire_queue WHERE fire_id = ${id} AND kind = 'session'`.pipe(
+          Effect.map(([row]) => row?.by ?? null),
+          toStored("fires.requester"),
         ),
       get: (id) =>
         showFires(sql`SELECT ${columns} FROM fires WHERE id = ${id}`).pipe(
