@@ -1,8 +1,9 @@
 /**
  * Looks at saved work (saves.md 7).
  *
- *  N5 The content of an acknowledged save exists again after a restoration. A sandbox that had to save everything goes
- *     only once it has. An idle one whose work cannot be saved goes only if its time is over, or for a slot too many.
+ *  N5 The content of an acknowledged save exists again after a restoration, unless its session was deleted meanwhile. A
+ *     sandbox that had to save everything goes only once it has. An idle one whose work cannot be saved goes only if its
+ *     time is over, or for a slot too many.
  */
 import { UNSAVED_MAX_MS } from "../../src/domain/save/order.ts";
 import { isSafe, type Saved } from "../../src/domain/save/saved.ts";
@@ -43,7 +44,10 @@ class SavesWatch {
 
   #lookAtRestored(sandboxId: string, files: Files): void {
     this.#world.boundary.hit("restored");
-    const sessionId = this.#world.tables.sandboxes.get(sandboxId)?.record.sessionId ?? "";
+    const { sandboxes, sessions } = this.#world.tables;
+    const sessionId = sandboxes.get(sandboxId)?.record.sessionId ?? "";
+    // A deleted session's saves are removed, even while its last sandbox still begins.
+    if ((sessions.get(sessionId)?.record.deletedAt ?? null) !== null) return;
     for (const path of this.#acknowledged.get(sessionId)?.keys() ?? [])
       if (!files.has(path)) this.#violations.push(`N5 ${path} of ${sessionId} was saved and is not back`);
   }
