@@ -55,7 +55,7 @@ export interface PlacesParts {
   readonly random: Random;
   /** Called when something moved or was lost: what follows may be late. */
   readonly disturb: () => void;
-  /** Called with each message to a trigger's actor. */
+  /** Called with each message to a trigger's actor, except those that are lost on their way. */
   readonly told: (triggerId: string) => void;
 }
 
@@ -244,16 +244,19 @@ export class Places {
   ): Effect.Effect<A, E | ActorUnavailable> {
     const { random, time } = this.#parts;
     return Effect.suspend((): Effect.Effect<A, E | ActorUnavailable> => {
-      if (kind === "trigger") this.#parts.told(id);
       const own = this.#actors.get(node);
       if (own === undefined || process.isDead) return Effect.never;
       if (this.#believes(node, id)) {
-        if (!this.#isLostAtHome(kind)) return call(own.local);
-        this.#parts.disturb();
-        return Effect.never;
+        if (this.#isLostAtHome(kind)) {
+          this.#parts.disturb();
+          return Effect.never;
+        }
+        if (kind === "trigger") this.#parts.told(id);
+        return call(own.local);
       }
       const owner = this.#shards[shardOf(id)]?.owner ?? null;
       const [isLostOnTheWay, isLostOnTheWayBack] = [random.chance(LOST / 2), random.chance(LOST / 2)];
+      if (kind === "trigger" && !isLostOnTheWay) this.#parts.told(id);
       if (isLostOnTheWay || isLostOnTheWayBack) this.#parts.disturb();
       const travel = random.chance(LATE) ? random.between(60, LATEST_MS) : random.between(0, 60);
       const arrived = Effect.suspend((): Effect.Effect<A, E | ActorUnavailable> => {
