@@ -248,7 +248,7 @@ export const checkQueuedRequests = (check: Check): void => {
         expect(yield* get(late.fire.id)).toMatchObject({ status: "expired", reason: "queue_ttl" });
         expect(yield* requester(late.fire.id)).toBeNull();
         const reader = { accountId: world.accountId, userId: null };
-        const page = { limit: 1, cursor: null, personId: world.userId, projectId: null };
+        const page = { limit: 1, cursor: null, personId: world.userId, isOwn: false, projectId: null };
         expect((yield* (yield* Activity).list(reader, page)).items).toMatchObject([
           { kind: "fire.expired", person: { id: world.userId }, isOwn: true },
         ]);
