@@ -202,8 +202,8 @@ export const actorLayers = <E>({
     modelPolicyLayer(config),
     slot(features, "answers"),
   );
+  // Below all that may have a doubt, wish for room or be paused.
   const ground = Layer.mergeAll(
-    addressBook,
     Doubts.layer,
     RoomWishes.layer,
     LaterLimits.layer,
@@ -216,6 +216,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(starting),
     Layer.provideMerge(directory),
     Layer.provideMerge(shared),
+    Layer.provideMerge(addressBook),
     Layer.provideMerge(ground),
     Layer.provideMerge(ports),
   );

@@ -46,6 +46,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     tokens: "Tokens for programs",
     people: "The people of the account",
     models: "Providers of models for the account",
+    notices: "Your notices by mail and in your chat",
     subscriptions: "Your own subscriptions at makers of agents",
     limits: "Limits of spend, and what was spent",
     audit: "Who did what",

@@ -27,7 +27,7 @@ export const isLongerThan = (text: string, maxLength: number): boolean =>
   text.length > 2 * maxLength || (text.length > maxLength && [...text].length > maxLength);
 
 const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
-/** Whether a reader sees nothing of the text. */
+/** Whether a reader sees an empty text. */
 export const isBlank = (text: string): boolean => !visible.test(text);
 
 /** Whether the text has no line end and no other control character. */

@@ -7,7 +7,7 @@ it("counts characters, not their units", () => {
   expect(isLongerThan("x".repeat(201), 200)).toBe(true);
 });
 
-it("takes text that nobody sees for blank", () => {
+it("takes invisible text for blank", () => {
   for (const text of ["", " \n\t", "\u200b\ufeff", "\u3164", "\u00a0\u2060"])
     expect(isBlank(text)).toBe(true);
   for (const text of ["a", "\u200b.", "😀"]) expect(isBlank(text)).toBe(false);

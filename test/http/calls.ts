@@ -330,7 +330,7 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "DELETE /v1/projects/:pid/fires/:id": {
       target: project(`/fires/${cast.fireId}`),
       answers: [409],
-      // It is nobody's request, so it takes a member.
+      // No person asked for it, so it takes a member.
       fates: { viewer: 403 },
     },
     "GET /v1/operator": at("/v1/operator", 200),

@@ -23,16 +23,22 @@ it.each([
   expect(kindOf(asked(accept, method))).toEqual([404, "application/json"]);
 });
 
+/** Whether a pattern, with its parts that vary, is the address. */
+const isMatch = (pattern: string, target: string): boolean =>
+  !pattern.endsWith("*") && new RegExp(`^${pattern.replaceAll(/:[a-z]+/g, "[^/]+")}$`).test(target);
+
 const methodsOf = Map.groupBy(
   ROUTES.filter(({ method, pattern }) => method !== "*" && !pattern.startsWith("/v1/git/")),
   ({ pattern }) => pattern,
 );
 
-it.each([...methodsOf])("is 405 with Allow for another method of %s [W27]", async (pattern, routes) => {
+it.each([...methodsOf])("is 405 with Allow for another method of %s [W27]", async (pattern) => {
   const target = pattern
     .replaceAll(/:(pid|sid|id)/g, "018f4b1e-7c1a-7d3e-8f00-000000000000")
     .replaceAll(/:[a-z]+/g, "1");
-  const methods = routes.map(({ method }) => method);
+  const methods = [
+    ...new Set(ROUTES.filter((route) => isMatch(route.pattern, target)).map(({ method }) => method)),
+  ];
   for (const method of ["GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"]) {
     if (methods.includes(method)) continue;
     const answer = missed(new Request(`http://localhost${target}`, { method }));

@@ -31,8 +31,8 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
     more: [
       {
         file: "src/features/approvals/handlers.ts",
-        find: "  return yield* approvalWire(moved, yield* projectRedactor(pid));",
-        put: "  return yield* approvalWire(moved ?? found, yield* projectRedactor(pid));",
+        find: "  return yield* showApproval(moved, yield* projectRedactor(pid));",
+        put: "  return yield* showApproval(moved ?? found, yield* projectRedactor(pid));",
       },
     ],
     seed: 2_000_001,

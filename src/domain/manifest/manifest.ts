@@ -90,7 +90,9 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
   if (Result.isFailure(environment) || Result.isFailure(setup) || Result.isFailure(warm)) {
     const line = lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/);
     const faults = faultsIn(environment, setup, warm);
-    return refusedManifest(faults.map((fault) => ({ slug: null, index: null, ...fault, line })));
+    return refusedManifest(
+      faults.map(({ field, message }) => ({ slug: null, index: null, field, message, line })),
+    );
   }
   const read = readTriggers(entries, headerLines(text, "triggers", entries.length));
   const webhookTriggers = withFilters(read, ownField(document.success, "webhooks"), text);

@@ -66,10 +66,11 @@ export class OwnNoticesGroup extends HttpApiGroup.make("ownNotices")
       success: HttpApiSchema.NoContent,
       error: NotFound,
     }).annotate(Access, "manage_own_notices"),
-    HttpApiEndpoint.post("test", "/:place/test", { params, success: Tested, error: [NotFound, Unavailable] }).annotate(
-      Access,
-      "manage_own_notices",
-    ),
+    HttpApiEndpoint.post("test", "/:place/test", {
+      params,
+      success: Tested,
+      error: [NotFound, Unavailable],
+    }).annotate(Access, "manage_own_notices"),
   )
   .middleware(Authorized)
   .prefix("/v1/me/notices") {}

@@ -63,14 +63,14 @@ async function* bunzip(file: string, path: string): AsyncGenerator<Buffer> {
   const limits = { env: {}, timeout: UNPACK_MS, killSignal: "SIGKILL" } as const;
   const child = spawn(bzip2, ["-dc", "--", file], { ...limits, stdio: ["ignore", "pipe", "ignore"] });
   const end = once(child, "close");
-  // Nobody waits for it if the archive is refused before its end.
+  // If the archive is refused before its end, the program's end is not awaited.
   end.catch(() => undefined);
   yield* child.stdout as AsyncIterable<Buffer>;
   const [code] = (await end) as [number | null];
   if (code !== 0) throw new UnpackFailure("the archive is damaged: bzip2 cannot read it to its end");
 }
 
-/** What a system says where one part of an archive is in the way of another one. */
+/** A system's codes where one part of an archive stands in the way of another one. */
 const IN_THE_WAY: ReadonlySet<string> = new Set(["EEXIST", "EISDIR", "ENOTDIR", "ERR_FS_EISDIR"]);
 
 /** Makes a part of the archive. Its failure names the part as the archive does, and no path of this machine. @throws UnpackFailure */

@@ -52,9 +52,10 @@ it("sends plain HTTP only to hosts that the operator trusts", async () => {
   expect((await client().request(request(at))).statusCode).toBe(200);
 });
 
+const check = (url: string, hosts?: readonly string[]) => reason(client(hosts).check(new URL(url)));
+
 it("checks a place as a request does, and lets a name pass that does not resolve", async () => {
   const at = await serve((_, response) => response.end());
-  const check = (url: string, hosts?: readonly string[]) => reason(client(hosts).check(new URL(url)));
   expect(await check("http://example.org/", [])).toMatchObject({ _tag: "PlainHttp" });
   expect(await check(`https://127.0.0.1:${at}/`, [])).toMatchObject({ _tag: "ForbiddenAddress" });
   expect(await check("https://169.254.169.254/", [])).toMatchObject({ _tag: "ForbiddenAddress" });

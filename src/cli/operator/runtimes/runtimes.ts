@@ -43,7 +43,7 @@ export interface RuntimeWish {
   readonly packaged: RuntimePackage;
 }
 
-/** What is wrong with a file that starts a runtime. Null: it is sound. */
+/** The fault of a file that starts a runtime. Null if it is sound. */
 const programFault = (file: string, isRun: boolean): "lack" | "misfit" | null => {
   try {
     const stats = statSync(file);
