@@ -91,7 +91,7 @@ export const parseManifest = (bytes: Uint8Array): Manifest => {
     const line = lineMatching(text, /^[ \t]*(?:\[{1,2}[ \t]*)?environment\b/);
     const faults = faultsIn(environment, setup, warm);
     return refusedManifest(
-      faults.map(({ field, message }) => ({ slug: null, index: null, field, message, line })),
+      faults.map(({ path, message }) => ({ slug: null, index: null, path, message, line })),
     );
   }
   const read = readTriggers(entries, headerLines(text, "triggers", entries.length));

@@ -183,7 +183,7 @@ export class NetClient {
     return this.#agent.destroy();
   }
 
-  /** Whether a request would be sent to this place, which gets none. @throws NetFault (C1, N2) */
+  /** Whether a request would be sent to this place, which gets none. @throws NetFault */
   async check(url: URL): Promise<void> {
     this.#requireTls(url);
     await checkHost(url.hostname, this.#options);

@@ -1,6 +1,7 @@
 import * as Result from "effect/Result";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { isBlank } from "../../../src/domain/text.ts";
 import { changeManifest, type TriggerChange } from "../../../src/domain/manifest/edit.ts";
 import { parseManifest } from "../../../src/domain/manifest/manifest.ts";
 import type { TriggerWish } from "../../../src/domain/manifest/trigger-lines.ts";
@@ -243,7 +244,7 @@ describe("a trigger in the manifest", () => {
   it("leaves no trace when it is added and removed again, whatever its prompt", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 200 }), (prompt) => {
-        fc.pre(prompt.trim() !== "" && prompt.isWellFormed());
+        fc.pre(!isBlank(prompt) && prompt.isWellFormed());
         const wish: TriggerWish = { ...PUSHED, slug: "a-b", prompt };
         const added = changed(FILE, { kind: "add", wish });
         const next = replaced(added, { ...wish, prompt: `${prompt}!`, if: { "body.x": prompt } });

@@ -1,6 +1,7 @@
 import * as Result from "effect/Result";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { isBlank } from "../../../src/domain/text.ts";
 import { parseManifest } from "../../../src/domain/manifest/manifest.ts";
 import { changeManifest } from "../../../src/domain/manifest/edit.ts";
 import type { TriggerWish } from "../../../src/domain/manifest/trigger-lines.ts";
@@ -64,7 +65,7 @@ branches = ["main", "v/*"]
   it("hold every prompt that a manifest can hold, as it was typed", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 200 }), (prompt) => {
-        fc.pre(prompt.trim() !== "" && prompt.isWellFormed());
+        fc.pre(!isBlank(prompt) && prompt.isWellFormed());
         const { manifest } = added("", { ...NIGHTLY, prompt });
         expect(manifest.triggers.map((trigger) => trigger.prompt)).toEqual([prompt]);
       }),
