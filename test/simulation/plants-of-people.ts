@@ -35,7 +35,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  settled: settledWith(context, id),\n  stopping: false,\n",
     put: "  settled: settledWith(context, id),\n",
-    seed: 1_000_003,
+    seed: 1_000_021,
   },
   {
     name: "interrupt-noted-only",
@@ -49,7 +49,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "src/machines/conversation-context.ts",
     find: "  requests.includes(id) && !answered.includes(id);",
     put: "  requests.includes(id) && answered.length >= 0;",
-    seed: 1_000_065,
+    seed: 1_000_068,
   },
   {
     name: "second-answer-told-that-it-counts",
@@ -112,7 +112,7 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
     file: "test/twins/store/actor-memory.ts",
     find: "row.version !== change.version",
     put: '(kind !== "conversation" && row.version !== change.version)',
-    seed: 1_000_022,
+    seed: 1_000_012,
   },
   {
     name: "closed-request-answered",

@@ -65,6 +65,6 @@ export const PLANTS_OF_PLACEMENT: readonly Plant[] = [
     file: "src/actors/cluster.ts",
     find: 'payload.event as ActorKinds[Kind]["event"], owned)',
     put: 'payload.event as ActorKinds[Kind]["event"])',
-    seed: 148,
+    seed: 365,
   },
 ];

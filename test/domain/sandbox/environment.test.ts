@@ -32,8 +32,8 @@ const cases: readonly (readonly [string, EnvironmentInput])[] = [
 
 /** `npx vitest run test/domain/sandbox/environment.test.ts -u` writes the files again; read the difference before keeping it. */
 test.each(cases)("injects exactly the variables that apply: %s", async (name, input) => {
-  const text = `${JSON.stringify(injectedEnvironment(input), null, 2)}\n`;
-  await expect(text).toMatchFileSnapshot(`../golden/environment/${name}.json`);
+  const text = `${JSON.stringify(injectedEnvironment(input))}\n`;
+  await expect(text).toMatchFileSnapshot(`../../golden/environment/${name}.json`);
 });
 
 /** Written down by hand from spec.md, injected environment, and not from the code. */
