@@ -57,11 +57,14 @@ export const checkOutcomes = (check: Check): void => {
         const byWebhook = yield* run(world, 1);
         const byHand = fired(world, { kind: "manual" }, NOON + 2000);
         yield* admitOne(world, byHand);
+        const again = fired(world, { replayOf: byWebhook.fireId }, NOON + 3000);
+        yield* admitOne(world, again);
         yield* (yield* Sessions).rename(byWebhook.sessionId, { name: "Greet the world", now: NOON });
         const names = (id: string) =>
           Effect.map(get(id), (fire) => [fire?.kind, fire?.sessionName, fire?.startedBy]);
         expect(yield* names(byWebhook.fireId)).toEqual(["webhook", "Greet the world", null]);
         expect(yield* names(byHand.fire.id)).toEqual(["manual", null, "admin"]);
+        expect(yield* names(again.fire.id)).toEqual(["webhook", null, "admin"]);
       }),
     );
 
