@@ -49,6 +49,8 @@ describe("every privilege", () => {
       "reach_registry",
       "open_owners_terminal",
       "fetch_saved_work",
+      // A stop's that goes without a save.
+      "discard_work",
     ];
     expect([...new Set(doors)].toSorted()).toEqual(ALL.toSorted());
   });
