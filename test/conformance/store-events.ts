@@ -174,9 +174,11 @@ export const checkEvents = (check: Check): void => {
       "tell of each change that lists show, once",
       Effect.gen(function* () {
         const world = yield* makeWorld(5);
+        const start = yield* readFrom(world, null);
         const { sessionId, sandboxId } = yield* converse(world);
         const { rename, noteChanges } = yield* Sessions;
-        const begin = yield* readFrom(world, null);
+        // The beginning of the session and of its sandbox.
+        const begin = yield* readUntil(world, start.cursor, 2);
         const { close, note } = yield* Conversations;
         const says = (rev: number, state: "running" | "idle") =>
           note(sessionId, report(sandboxId, rev, { turn: { state, waiting_for: null } }));
