@@ -144,6 +144,8 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => fake.world.conversation.items.length).toBe(4);
     await expect.poll(() => stored(page)).toBe("{}");
     await visit(SESSION);
+    // The page has all that it asks for before the service goes.
+    await page.getByRole("log").getByText("A long text.").waitFor();
     await fake.down();
     await area.fill("Another text.");
     await area.press("Enter");
