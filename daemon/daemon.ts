@@ -414,11 +414,11 @@ const bootstrap = Effect.fnUntraced(function* (
   log("ready");
   const session = agentSession(parts);
   const setupFailure = yield* setup;
-  const left = withSetup(yield* recallFormer(parts, session), setupFailure, session);
+  const recap = withSetup(yield* recallFormer(parts, session), setupFailure, session);
   if (prompt !== null) {
-    const text = left === null ? prompt : `${prompt}\n\n${left.text}`;
+    const text = recap === null ? prompt : `${prompt}\n\n${recap.text}`;
     yield* handOver(parts, { ...session, text });
-  } else if (left !== null) yield* brief(parts, left);
+  } else if (recap !== null) yield* brief(parts, recap);
   steering.prepared();
 });
 

@@ -1,4 +1,4 @@
-/** src/cli/definitions.ts: what the API's requests take, as plain data for the command line, which loads no schemas. */
+/** src/cli/endpoint/definitions.ts: what the API's requests take, as plain data for the command line, which loads no schemas. */
 import * as OpenApi from "effect/http-api/OpenApi";
 import { Api } from "../src/api.ts";
 
@@ -39,7 +39,7 @@ const choices = (members: readonly Schema[]): readonly string[] | null => {
   return kinds.every((member) => member.enum?.every(isText) === true) ? [...new Set(texts)] : null;
 };
 
-/** How a field is read from a command line (src/cli/fields.ts). */
+/** How a field is read from a command line (src/cli/endpoint/fields.ts). */
 const kind = (members: readonly Schema[]): unknown => {
   const words = choices(members);
   if (words !== null) return words;
@@ -75,12 +75,12 @@ const body = (forms: readonly Schema[]) => {
 };
 
 const definition = ({ parameters, requestBody }: Operation) => {
-  const asked = parameters.filter((parameter) => parameter.in === "query");
-  const query = Object.fromEntries(asked.map(({ name, schema }) => [name, kind(variants(schema))]));
+  const queryParameters = parameters.filter((parameter) => parameter.in === "query");
+  const query = Object.fromEntries(queryParameters.map(({ name, schema }) => [name, kind(variants(schema))]));
   const schema = requestBody?.content["application/json"]?.schema;
   const { fields, needs } = body(schema === undefined ? [] : variants(schema));
   return {
-    ...(asked.length > 0 && { query }),
+    ...(queryParameters.length > 0 && { query }),
     ...(Object.keys(fields).length > 0 && { body: fields }),
     ...(needs.length > 0 && { needs }),
   };

@@ -11,7 +11,7 @@ const ROOT = path.join(import.meta.dirname, "..");
 const PAGES: Readonly<Record<string, () => string>> = {
   "docs/operate/settings.md": settingsPage,
   "dashboard/wire-schemas.d.ts": wireSchemas,
-  "src/cli/definitions.ts": definitions,
+  "src/cli/endpoint/definitions.ts": definitions,
   "docs/operate/entities.md": () =>
     entitiesPage(readFileSync(path.join(ROOT, "migrations/schema.sql"), "utf8")),
 };

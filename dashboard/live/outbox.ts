@@ -1,7 +1,7 @@
 /**
  * The messages that this page sends to the agent of one session, until the conversation has them. It uses no document.
  *
- *  O1 A message keeps its id over all attempts, so that the service takes it once, also from two pages.
+ *  O1 A message keeps its id over all attempts, so that the service takes it once, even from two pages.
  *  O2 A message leaves when the conversation has its id, when the service takes it, or when its text goes back to the
  *     composer. Until then the browser's storage has it, too (outboxes.ts).
  *  O3 The service's refusal is final. A failure of the service is tried again a few times. A refused text waits for the

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { choices, endpoint } from "../../src/cli/endpoint.ts";
+import { choices, endpoint } from "../../src/cli/endpoint/endpoint.ts";
 import { runHere, serverEnvironment } from "../support/service/command-line.ts";
 
 const PROJECT = "0190f3b2-0000-7000-8000-000000000001";

@@ -6,7 +6,7 @@ import { wireSchemas } from "../../scripts/wire.ts";
 
 test.each([
   { file: "dashboard/wire-schemas.d.ts", text: wireSchemas },
-  { file: "src/cli/definitions.ts", text: definitions },
+  { file: "src/cli/endpoint/definitions.ts", text: definitions },
 ])("$file is written from the API's definitions (else: npm run docs)", ({ file, text }) => {
   expect(readFileSync(path.join(import.meta.dirname, "../..", file), "utf8")).toBe(text());
 });

@@ -86,9 +86,9 @@ const excess = (
   for (const image of images.toSorted((one, other) => one.usedMs - other.usedMs)) {
     const build = buildOfImageName(image.name);
     if (build === null || kept.has(build) || (bytes <= budget && !gone.has(build))) continue;
-    const left = (names.get(image.tree.digest) ?? 1) - 1;
-    names.set(image.tree.digest, left);
-    if (left === 0) bytes -= image.tree.bytes;
+    const remaining = (names.get(image.tree.digest) ?? 1) - 1;
+    names.set(image.tree.digest, remaining);
+    if (remaining === 0) bytes -= image.tree.bytes;
     removals.push(image);
   }
   return removals;

@@ -1,5 +1,5 @@
 /** `platform sessions agents`: the agents of a project, each with its runtime. */
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 
 export const agents = endpoint("GET /v1/projects/:pid/session-options", {
   name: "sessions agents",

@@ -1,7 +1,7 @@
 /** `platform triggers new` and `platform triggers templates`: triggers that do not exist yet. Each becomes a change request. */
 import { webhookSecretName, triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
 import { command } from "../command.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import { table, visible } from "../terminal.ts";
 import { proposed } from "./triggers.ts";

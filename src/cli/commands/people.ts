@@ -1,7 +1,7 @@
 /** `platform people` and `platform members`: people, invitations, and roles in the account and in projects. */
 import type { ProjectRole } from "../../domain/person/role.ts";
 import type { Answer } from "../contract.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import { time, visible } from "../terminal.ts";
 import { oneOf, projectId } from "../words.ts";

@@ -1,6 +1,6 @@
 /** `platform projects usage`: tokens and cost of a project's agents. */
 import type { Answer } from "../contract.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { table } from "../terminal.ts";
 
 type Used = Answer<"GET /v1/projects/:pid/usage">["total"];

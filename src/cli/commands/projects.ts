@@ -4,7 +4,7 @@
  */
 import type { Answer, Request } from "../contract.ts";
 import type { OptionValues } from "../command.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import type { Input } from "../input.ts";
 import { fields, time } from "../terminal.ts";

@@ -3,7 +3,7 @@
  * because every program on the machine can see arguments.
  */
 import type { Answer } from "../contract.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
 import { visible } from "../terminal.ts";
 

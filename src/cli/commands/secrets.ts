@@ -2,7 +2,7 @@
  * `platform secrets`. A value comes from standard input or a file, because every program on the machine can see
  * arguments.
  */
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../failure.ts";
 import { time, visible } from "../terminal.ts";
 import { duration } from "../words.ts";

@@ -1,7 +1,7 @@
 /** `platform tokens` and `platform whoami`. */
 import type { Client } from "../client.ts";
 import type { Answer } from "../contract.ts";
-import { endpoint } from "../endpoint.ts";
+import { endpoint } from "../endpoint/endpoint.ts";
 import { fields, visible } from "../terminal.ts";
 import { login } from "./login.ts";
 import { logout } from "./logout.ts";

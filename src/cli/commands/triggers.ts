@@ -1,7 +1,7 @@
 /** `platform triggers` and `platform queue`: triggers, their fires, and the waiting fires. */
 import type { Answer } from "../contract.ts";
-import { type Columns, recordTable } from "../columns.ts";
-import { choices, endpoint } from "../endpoint.ts";
+import { type Columns, recordTable } from "../endpoint/columns.ts";
+import { choices, endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import { visible, visibleLines } from "../terminal.ts";
 import { accountWhy, triggersWhy } from "./sessions/why.ts";

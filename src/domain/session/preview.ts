@@ -118,9 +118,9 @@ export const previewCookies = (address: PreviewAddress, header: string): readonl
 /** A Cookie header for the app, without our cookies. Null if nothing is left. */
 export const withoutPreviewCookie = (header: string): string | null => {
   const all = header.split(";");
-  const left = all.filter((pair) => !isOurs(cookieName(pair)));
-  if (left.length === all.length) return header;
-  const text = left.join(";").trim();
+  const others = all.filter((pair) => !isOurs(cookieName(pair)));
+  if (others.length === all.length) return header;
+  const text = others.join(";").trim();
   return text === "" ? null : text;
 };
 

@@ -1,6 +1,6 @@
 /** `platform approvals`: calls of agents that wait for a person. */
 import type { Answer } from "../../cli/contract.ts";
-import { choices, endpoint } from "../../cli/endpoint.ts";
+import { choices, endpoint } from "../../cli/endpoint/endpoint.ts";
 import { visible } from "../../cli/terminal.ts";
 
 const decided = ({ connector, tool, status }: Answer<"POST /v1/projects/:pid/approvals/:id/deny">): string =>

@@ -1,8 +1,8 @@
 /** `platform cr`: proposes, shows and merges work. */
 import type { Answer } from "../../cli/contract.ts";
-import { type Columns, recordTable } from "../../cli/columns.ts";
+import { type Columns, recordTable } from "../../cli/endpoint/columns.ts";
 import { command } from "../../cli/command.ts";
-import { endpoint } from "../../cli/endpoint.ts";
+import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { usage } from "../../cli/failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, count, oneOf, sessionId } from "../../cli/words.ts";

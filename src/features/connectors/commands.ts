@@ -2,9 +2,9 @@
  * `platform connectors` and `platform calls`. A credential comes from standard input or a file, because every program on
  * the machine can see arguments.
  */
-import { recordTable } from "../../cli/columns.ts";
+import { recordTable } from "../../cli/endpoint/columns.ts";
 import type { Answer } from "../../cli/contract.ts";
-import { endpoint } from "../../cli/endpoint.ts";
+import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { visible } from "../../cli/terminal.ts";
 import { quantity } from "../../domain/counted.ts";

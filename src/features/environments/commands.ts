@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Client } from "../../cli/client.ts";
 import type { Answer } from "../../cli/contract.ts";
 import { command } from "../../cli/command.ts";
-import { endpoint } from "../../cli/endpoint.ts";
+import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { EXIT, Failure } from "../../cli/failure.ts";
 import { fields, mebibytes, time, visible, visibleLines } from "../../cli/terminal.ts";
 import { anyId, projectId } from "../../cli/words.ts";

@@ -82,7 +82,7 @@ export const ENVIRONMENT_EXAMPLES: Examples = {
       },
     },
     "environments.log": {
-      summary: "Read the log of a build in pieces, also while it grows.",
+      summary: "Read the log of a build in pieces, even while it grows.",
       response: { pieces: [{ number: 1, text: "[step 1, line 1] FROM node:24-slim\n" }] },
     },
     "environments.cancel": {

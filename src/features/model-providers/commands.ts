@@ -4,11 +4,11 @@
  */
 import type { Client } from "../../cli/client.ts";
 import type { Answer, Request } from "../../cli/contract.ts";
-import { type Columns, recordTable } from "../../cli/columns.ts";
+import { type Columns, recordTable } from "../../cli/endpoint/columns.ts";
 import { command } from "../../cli/command.ts";
-import { choices } from "../../cli/endpoint.ts";
+import { choices } from "../../cli/endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { listWords } from "../../cli/fields.ts";
+import { listWords } from "../../cli/endpoint/fields.ts";
 import type { Input } from "../../cli/input.ts";
 import { fields, timeOrDash, visible } from "../../cli/terminal.ts";
 import { oneOf } from "../../cli/words.ts";

@@ -4,7 +4,7 @@
  * see arguments.
  */
 import type { Answer } from "../../cli/contract.ts";
-import { choices, endpoint } from "../../cli/endpoint.ts";
+import { choices, endpoint } from "../../cli/endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { fields, table, time, visible, visibleLines } from "../../cli/terminal.ts";
 

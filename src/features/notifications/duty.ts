@@ -95,9 +95,9 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
 /** Turns the next events into deliveries for the people that they concern (own-receivers.ts R2). @returns whether there may be more */
 const collectOwn = Effect.fnUntraced(function* ({ publicUrl }: OutboundOptions) {
   const receivers = yield* OwnReceivers;
-  const found = yield* receivers.news(EVENTS_AT_ONCE);
-  if (found === null) return false;
-  const wanted = found.news.flatMap((news) => {
+  const batch = yield* receivers.news(EVENTS_AT_ONCE);
+  if (batch === null) return false;
+  const wanted = batch.news.flatMap((news) => {
     const message = ownMessage(news, publicUrl);
     if (message === null) return [];
     return news.receivers.flatMap((receiver) =>
@@ -107,8 +107,8 @@ const collectOwn = Effect.fnUntraced(function* ({ publicUrl }: OutboundOptions) 
   const deliveries = yield* Effect.forEach(wanted, ({ receiverId, message }) =>
     Effect.map(deliveryOf(message), (delivery) => ({ receiverId, ...delivery })),
   );
-  yield* receivers.collect({ to: found.to, deliveries, now: yield* Clock.currentTimeMillis });
-  return found.news.length >= EVENTS_AT_ONCE;
+  yield* receivers.collect({ to: batch.to, deliveries, now: yield* Clock.currentTimeMillis });
+  return batch.news.length >= EVENTS_AT_ONCE;
 });
 
 /** Sends a claimed delivery, and says what follows from its answer. */

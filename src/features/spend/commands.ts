@@ -1,9 +1,9 @@
 /** `platform limits`: limits of what models may cost or use, one command for each kind of subject. */
 import type { Answer, Request } from "../../cli/contract.ts";
 import type { Client } from "../../cli/client.ts";
-import { type Columns, recordTable } from "../../cli/columns.ts";
+import { type Columns, recordTable } from "../../cli/endpoint/columns.ts";
 import { command } from "../../cli/command.ts";
-import { endpoint } from "../../cli/endpoint.ts";
+import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { fields, table, visible } from "../../cli/terminal.ts";
 import { anyId, projectId, segment, sessionId } from "../../cli/words.ts";

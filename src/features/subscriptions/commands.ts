@@ -3,7 +3,7 @@
  * path: every program on the machine can see arguments.
  */
 import type { Answer } from "../../cli/contract.ts";
-import { endpoint } from "../../cli/endpoint.ts";
+import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { usage } from "../../cli/failure.ts";
 import { fields, timeOrDash } from "../../cli/terminal.ts";
 

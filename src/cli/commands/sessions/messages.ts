@@ -1,5 +1,5 @@
 /** `platform sessions send`, `interrupt`, `give-credentials`, `answer` and `approve-plan`. */
-import { choices, endpoint } from "../../endpoint.ts";
+import { choices, endpoint } from "../../endpoint/endpoint.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";

@@ -1,8 +1,8 @@
 /** `platform sessions saves`, `turns` and `forget-save`: the space that saved work takes, where a session can begin, and the end of an earlier save. */
 import type { Client } from "../../client.ts";
-import { recordTable } from "../../columns.ts";
+import { recordTable } from "../../endpoint/columns.ts";
 import { command } from "../../command.ts";
-import { endpoint } from "../../endpoint.ts";
+import { endpoint } from "../../endpoint/endpoint.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { mebibytes, table, time, visible } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";

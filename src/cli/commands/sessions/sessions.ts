@@ -4,7 +4,7 @@ import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
 import { attached } from "./attached.ts";
 import { eventsOf } from "./event-stream.ts";
-import { endpoint } from "../../endpoint.ts";
+import { endpoint } from "../../endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { fields, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
 import { anyId, count, oneOf, sessionId } from "../../words.ts";

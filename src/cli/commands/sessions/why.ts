@@ -1,6 +1,6 @@
 /** `platform sessions why` and its like: why something is in its state, and what would move it. */
 import type { Answer } from "../../contract.ts";
-import { endpoint } from "../../endpoint.ts";
+import { endpoint } from "../../endpoint/endpoint.ts";
 import { table, time, visible } from "../../terminal.ts";
 import { count } from "../../words.ts";
 import { quantity } from "../../../domain/counted.ts";

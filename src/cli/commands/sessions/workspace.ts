@@ -1,8 +1,8 @@
 /** `platform sessions diff` and `platform sessions files`: what the agent has changed, and the files of its workspace. */
 import type { Answer } from "../../contract.ts";
-import { recordTable } from "../../columns.ts";
+import { recordTable } from "../../endpoint/columns.ts";
 import { command } from "../../command.ts";
-import { endpoint } from "../../endpoint.ts";
+import { endpoint } from "../../endpoint/endpoint.ts";
 import { Failure, usage } from "../../failure.ts";
 import { visibleLines } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";

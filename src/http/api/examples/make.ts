@@ -59,9 +59,9 @@ const struct = (ast: AST.Objects, place: Place): Fields => {
     const inner = { written: words[field], usual: [...layers, last], name: field, nouns, isRequest };
     return [[field, make(AST.toEncoded(type), inner)] as const];
   });
-  const made = Object.fromEntries(fields);
+  const example = Object.fromEntries(fields);
   // Fields that the schema lacks stay, so that the test of the examples refuses them.
-  return { ...made, ...Object.fromEntries(Object.entries(words).filter(([key]) => !(key in made))) };
+  return { ...example, ...Object.fromEntries(Object.entries(words).filter(([key]) => !(key in example))) };
 };
 
 const union = (ast: AST.Union, place: Place): unknown => {

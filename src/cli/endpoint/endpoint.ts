@@ -13,15 +13,15 @@ import {
   type OptionValues,
   type Outcome,
   type Words,
-} from "./command.ts";
-import { pageNote, pageOptions } from "./commands/lists.ts";
-import { namedSession } from "./commands/sessions/session-argument.ts";
-import type { Answer, Request, Route } from "./contract.ts";
+} from "../command.ts";
+import { pageNote, pageOptions } from "../commands/lists.ts";
+import { namedSession } from "../commands/sessions/session-argument.ts";
+import type { Answer, Request, Route } from "../contract.ts";
 import { DEFINITIONS } from "./definitions.ts";
-import type { Failure } from "./failure.ts";
+import type { Failure } from "../failure.ts";
 import { checkBody, givenFields, type Setting, type Source } from "./fields.ts";
-import { visible, visibleJson } from "./terminal.ts";
-import { anyId, count, isIdKind, projectId, segment } from "./words.ts";
+import { visible, visibleJson } from "../terminal.ts";
+import { anyId, count, isIdKind, projectId, segment } from "../words.ts";
 
 type Settings = Readonly<Record<string, Options[string] & Setting>>;
 

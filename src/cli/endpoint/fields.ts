@@ -1,7 +1,7 @@
 /** The fields of the API's requests, as a command line gives them. */
-import { usage } from "./failure.ts";
-import type { Input } from "./input.ts";
-import { anyId, count, oneOf } from "./words.ts";
+import { usage } from "../failure.ts";
+import type { Input } from "../input.ts";
+import { anyId, count, oneOf } from "../words.ts";
 
 /** How a field is read. Words: it is one of them. */
 export type Kind =

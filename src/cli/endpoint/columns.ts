@@ -1,5 +1,5 @@
 /** Tables of records: what each column shows of a record. */
-import { table, time } from "./terminal.ts";
+import { table, time } from "../terminal.ts";
 
 /** A field by its name, or a text of the record. Null: a dash. */
 export type Cell<Item> = (keyof Item & string) | ((item: Item) => string | number | null);
