@@ -160,6 +160,8 @@ export const makeCalls = (cast: Cast): Readonly<Record<string, Call>> => {
     "DELETE /v1/projects/:pid/sessions/:sid": {
       target: async (kind) => `/v1/projects/${cast.pid}/sessions/${await spare(kind)}`,
       answers: [204],
+      // The agent has not started it.
+      fates: { session: 403 },
     },
     "GET /v1/projects/:pid/sessions/:sid/model-usage": { target: inSession("/model-usage"), answers: [200] },
     "GET /v1/projects/:pid/sessions/:sid/sandbox": { target: inSession("/sandbox"), answers: [200] },

@@ -97,6 +97,7 @@ describe("the saves of a project", () => {
     const end = (id: string) =>
       service.request("POST", `${path(id)}/stop`, { body: { save: "skip" }, token });
     expectStatus(await end(other), 403);
+    expectStatus(await service.request("DELETE", path(other), { token }), 403);
     expectStatus(await stop(other), 200);
     expectStatus(await stop(sid), 200);
   });

@@ -116,7 +116,7 @@ export const PRIVILEGES = {
   restart_session: { power: "work", tool: "start_session", act: "restart" },
   /** End a session, or a fire that waits. */
   stop_session: { power: "work" },
-  /** End a session without saving. An agent never throws away the work of a session that is not its own. */
+  /** End a session without saving, or delete it. An agent never throws away the work of a session that is not its own. */
   discard_work: { power: "work", agents: ["own", "started"] },
   /** End the own request that waits. */
   cancel_request: { power: "withdraw" },

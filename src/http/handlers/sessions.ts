@@ -64,7 +64,7 @@ import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
 import { claimUploads, firstMessage } from "../steps/sessions/first-message.ts";
 import { forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
-import { stopped } from "../steps/sessions/stopping.ts";
+import { requireDiscard, stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
 import { sessionPorts } from "../steps/sessions/session-ports.ts";
 import {
@@ -292,7 +292,9 @@ export const restart = Effect.fnUntraced(function* (params: SessionPath, wish: R
 });
 
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {
-  const session = yield* sessionFor(yield* Caller, params);
+  const caller = yield* Caller;
+  const session = yield* sessionFor(caller, params);
+  yield* requireDiscard(caller, session);
   const actors = yield* Actors;
   yield* actors.session(session.id, { type: "delete.requested" }).pipe(
     Effect.catchTag("CapReached", Effect.die),

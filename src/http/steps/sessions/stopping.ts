@@ -6,6 +6,7 @@ import { countLeft } from "../../../domain/save/saved.ts";
 import { isLive } from "../../../domain/session/session.ts";
 import { askedFor } from "../../../services/audit.ts";
 import { Events } from "../../../store/ports/events.ts";
+import type { Principal } from "../../../store/ports/people/identity.ts";
 import { Sessions, type Session } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { lackInto } from "../../callers/access.ts";
@@ -18,12 +19,17 @@ const ENDED_POLL = "250 millis";
 /** How long the actors may take in addition to the save, also on a busy machine. */
 const ENDING_GRACE_MS = 60_000;
 
-const mustSave = () =>
-  new Forbidden({
-    error:
-      "An agent cannot end a session that it did not start without saving its work. Stop it with `save` set to `try` or `require`.",
-    code: "forbidden",
-  });
+/** To end a session without a save, or to delete it with its saves. */
+export const requireDiscard = (caller: Principal, session: Session) =>
+  lackInto(caller, "discard_work", session) === null
+    ? Effect.void
+    : Effect.fail(
+        new Forbidden({
+          error:
+            "An agent cannot throw away the work of a session that it did not start. Stop it with `save` set to `try` or `require`.",
+          code: "forbidden",
+        }),
+      );
 
 /** Stopping a session that is not live changes nothing (api.md 3). @returns the session as it was before */
 export const stopped = Effect.fnUntraced(function* (
@@ -32,7 +38,7 @@ export const stopped = Effect.fnUntraced(function* (
 ) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
-  if (save === "skip" && lackInto(caller, "discard_work", session) !== null) return yield* mustSave();
+  if (save === "skip") yield* requireDiscard(caller, session);
   const actors = yield* Actors;
   const asked = actors
     .session(session.id, { type: "stop.requested", save })
