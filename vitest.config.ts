@@ -127,6 +127,21 @@ const TOGETHER = [
   "test/upgrade/exchanges.test.ts",
 ];
 
+/**
+ * Files that replace a global of their process: its timers, or `fetch`. They share no worker, because the service that other
+ * files share goes on between these files: its loops ran at the speed of the false clock, and filled the queue of Postgres.
+ */
+export const REPLACE_GLOBALS = [
+  "test/connectors/wire.test.ts",
+  "test/daemon/conversation-stream.test.ts",
+  "test/daemon/health.test.ts",
+  "test/dashboard/composer/writing.test.ts",
+  "test/dashboard/conversation/causes.test.ts",
+  "test/dashboard/live/outbox.test.ts",
+  "test/dashboard/model-silence.test.ts",
+  "test/ground/net/dial.test.ts",
+];
+
 /** Two a core of the smallest machine that is supported: half of a run's time its files wait for real parts. Six took longer. */
 const WORKERS = 4;
 /** What the tests of a whole run share. */
@@ -145,7 +160,13 @@ export default defineConfig({
     reporters: ["default", new ClosingLine("npm test")],
     projects: [
       {
-        test: { ...EVERY_TEST, name: "together", include: TOGETHER, exclude: [DEEP, REAL], isolate: false },
+        test: {
+          ...EVERY_TEST,
+          name: "together",
+          include: TOGETHER,
+          exclude: [...REPLACE_GLOBALS, DEEP, REAL],
+          isolate: false,
+        },
       },
       {
         test: {
@@ -155,6 +176,7 @@ export default defineConfig({
           exclude: [...TOGETHER, DEEP, REAL],
         },
       },
+      { test: { ...EVERY_TEST, name: "globals", include: REPLACE_GLOBALS } },
     ],
   },
 });

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { WHOLE_IN_DEEP } from "../../vitest.config.ts";
+import { REPLACE_GLOBALS, WHOLE_IN_DEEP } from "../../vitest.config.ts";
 import fast, { WITH_POSTGRES } from "../../vitest.fast.config.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -13,6 +13,13 @@ test("runs every file in the deep tests of which npm test runs a sample", () => 
   );
   expect(asking.length).toBeGreaterThan(0);
   expect([...WHOLE_IN_DEEP].toSorted()).toEqual(asking.toSorted());
+});
+
+test("gives a process of its own to a file that replaces its globals", () => {
+  const replacing = globSync("test/**/*.test.ts", { cwd: ROOT }).filter((file) =>
+    /\bvi\.(?:useFakeTimers|stubGlobal)\(/.test(readFileSync(path.join(ROOT, file), "utf8")),
+  );
+  expect([...REPLACE_GLOBALS].toSorted()).toEqual(replacing.toSorted());
 });
 
 test("leaves Chromium to npm run test:real, except for the file that shows the page as a whole", () => {
