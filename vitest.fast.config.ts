@@ -7,7 +7,7 @@ import { DEEP, EVERY_TEST, REAL } from "./vitest.config.ts";
 const SIMULATION = "test/simulation/simulation.test.ts";
 
 /** These ask for a database (test/tidy/rings.test.ts). */
-export const WITH_POSTGRES = ["test/services/connector-renewal.test.ts"];
+export const WITH_POSTGRES = ["test/services/connectors/connector-renewal.test.ts"];
 
 /**
  * `npm run test:fast`: what needs only memory. It offers no Postgres, so a file that asks for a database fails here. It starts no

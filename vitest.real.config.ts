@@ -2,7 +2,7 @@ import { defineConfig, type TestUserConfig } from "vitest/config";
 import { ClosingLine } from "./test/support/vitest/reporter.ts";
 import { GLOBAL_SETUP, EVERY_TEST, REAL } from "./vitest.config.ts";
 
-const OF_THE_PAGE = "test/dashboard/*.real.test.ts";
+const OF_THE_PAGE = "test/dashboard/**/*.real.test.ts";
 const EVERY_REAL_TEST: TestUserConfig = { ...EVERY_TEST, retry: process.env["CI"] === "true" ? 1 : 0 };
 
 /**

@@ -1,4 +1,4 @@
--- What an empty database and all migrations give; written by test/store/migrate.test.ts.
+-- What an empty database and all migrations give; written by test/store/schema/migrate.test.ts.
 
 CREATE TYPE project_session_status AS ENUM ('queued', 'branching', 'provisioning', 'running', 'stopped', 'failed', 'completed');
 

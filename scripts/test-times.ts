@@ -23,7 +23,7 @@ interface FileResult {
   readonly endTime: number;
 }
 
-/** `test/http/git.test.ts` is of `test/http`. A file below `test` itself is of `test`. */
+/** `test/http/change-requests/git.test.ts` is of `test/http`. A file below `test` itself is of `test`. */
 const folderOf = (file: string): string => file.split("/").slice(0, -1).slice(0, 2).join("/");
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1).padStart(8)} s`;

@@ -8,9 +8,9 @@ import { text } from "node:stream/consumers";
 import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { descendants, sampleProcesses } from "../src/sandbox/machine/processes.ts";
-import { fileOf, plantedIn, withPlanted } from "./sandbox/machine-descriptors.ts";
+import { fileOf, plantedIn, withPlanted } from "./sandbox/machine/machine-descriptors.ts";
 
-const PROBE = join(import.meta.dirname, "support/programs/inherited-probe.mjs");
+const PROBE = join(import.meta.dirname, "support/programs/sandboxes/inherited-probe.mjs");
 const CERTIFICATES = join(import.meta.dirname, "support/programs/certificates-main.mjs");
 const ROOT = join(import.meta.dirname, "..");
 const program = (name: string): string => join(ROOT, name);
@@ -97,6 +97,6 @@ it("leaves Node the file of certificates that it still reads", async () => {
 });
 
 it("plants descriptors that an unprepared program passes on", async () => {
-  const said = await start("test/support/programs/inherited-probe.mjs", []).ended;
+  const said = await start("test/support/programs/sandboxes/inherited-probe.mjs", []).ended;
   expect(said).toMatch(/passes on: 63 64 (\d+ )*255 256 (\d+ )*1000\./);
 });

@@ -3,7 +3,7 @@
  * disk. A builder knows no project, no database and no session. Its caller decides what is built and when, and keeps the
  * result.
  *
- * Invariants of every builder (test/conformance/builder.ts):
+ * Invariants of every builder (test/conformance/sandboxes/builder.ts):
  *  B1 The last event of a build that succeeds is `built`. Then `output` has `root/` and `image.json`, and nothing else.
  *  B2 A build that fails or is interrupted leaves nothing: no process, mount or directory, and an empty `output`.
  *  B3 The context, the Dockerfile and everything that they start are untrusted. They read and write nothing outside the

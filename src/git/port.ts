@@ -3,7 +3,7 @@
  * server, or a code host with an API. One backend serves one kind; `git/backends.ts` selects it by the project's
  * repository kind.
  *
- * Invariants of every backend (test/conformance/git.ts):
+ * Invariants of every backend (test/conformance/git/git.ts):
  *  G1 A session branch is created at exactly the resolved commit. If it exists at the same tip, that is success; at
  *     another tip, it is `branch_conflict` (threats.md G11).
  *  G2 Names come from `domain/repository/git-ref.ts` and never reach git as an option (G01).

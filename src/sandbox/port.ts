@@ -3,7 +3,7 @@
  * (`gvisor`), a container engine of this machine (`docker`), Pods of a cluster (`kubernetes`). A provider knows nothing about sessions' states. It creates, finds, reaches and removes isolated
  * machines that are labelled with the installation that owns them.
  *
- * Invariants of every provider (test/conformance/sandbox.ts):
+ * Invariants of every provider (test/conformance/sandboxes/sandbox.ts):
  *  P1 `create` is idempotent by sandbox id: a second call, also after a restart of the service, joins or finds the
  *     first.
  *  P2 `destroy` is idempotent. When it returns, no process, mount, namespace or directory of the sandbox is left.

@@ -11,7 +11,7 @@ import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { startEmbedded } from "../../src/store/postgres/embedded/embedded.ts";
 import { guardedDirectory } from "../support/machine/guard.ts";
-import { ECHO_AGENT } from "../support/service/echo-agent.ts";
+import { ECHO_AGENT } from "../support/service/sessions/echo-agent.ts";
 import { Installation } from "../support/service/process-service.ts";
 import { KINDS } from "./revocations/open.ts";
 

@@ -16,7 +16,11 @@ import { parseArgs } from "node:util";
 import { promptOf, TalkingModel } from "../support/servers/talking-model.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { Installation, type Json, type Life } from "../support/service/process-service.ts";
-import { PROVIDER_KEY, RUNTIME_ROWS, startWithRuntimes } from "../support/service/runtime-installation.ts";
+import {
+  PROVIDER_KEY,
+  RUNTIME_ROWS,
+  startWithRuntimes,
+} from "../support/service/sessions/runtime-installation.ts";
 import { middle, mib } from "./boot/figures.ts";
 import { memoryOf, placeOf, stopWhole } from "./boot/places.ts";
 import { untilReady } from "./boot/warm.ts";

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildahBuilder } from "../../src/builder/buildah/buildah.ts";
 import { EnvironmentBuilder } from "../../src/builder/port.ts";
 import { deepTest, sampled } from "../support/vitest/rings.ts";
-import { builderCases, type BuilderSubject, type Intention } from "../conformance/builder.ts";
+import { builderCases, type BuilderSubject, type Intention } from "../conformance/sandboxes/builder.ts";
 import {
   BASE,
   makeNeighbour,

@@ -4,7 +4,12 @@ import * as Effect from "effect/Effect";
 import { describe, expect, it } from "vitest";
 import { BuildError, type BuildRequest, type ImageFile } from "../../src/builder/port.ts";
 import { simulatedBuilder, SimulatedBuilds, type SimulatedPlan } from "../twins/builder/builder.ts";
-import { builderCases, type BuilderSubject, buildAll, type Intention } from "../conformance/builder.ts";
+import {
+  builderCases,
+  type BuilderSubject,
+  buildAll,
+  type Intention,
+} from "../conformance/sandboxes/builder.ts";
 
 const outputs = new Map<string, ImageFile>();
 

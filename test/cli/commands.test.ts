@@ -31,11 +31,11 @@ import {
   stopSession,
   webhookEntry,
 } from "../support/service/requests.ts";
-import { startUpstream, type UpstreamServer } from "../git/upstream-server.ts";
+import { startUpstream, type UpstreamServer } from "../git/external/upstream-server.ts";
 import { runHere, type Running } from "../support/service/command-line.ts";
-import { peopleRows } from "./rows-people.ts";
-import { APART, ID, type Row, type World } from "./row.ts";
-import { rowsOf } from "./rows.ts";
+import { peopleRows } from "./fixtures/rows-people.ts";
+import { APART, ID, type Row, type World } from "./fixtures/row.ts";
+import { rowsOf } from "./fixtures/rows.ts";
 import { startMcpServer, type McpServer } from "../support/servers/mcp-server.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 

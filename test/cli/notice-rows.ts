@@ -1,6 +1,6 @@
 /** The rows of `platform notices` (rows.ts). */
 import { expectStatus } from "../support/service/requests.ts";
-import { type Row, type World } from "./row.ts";
+import { type Row, type World } from "./fixtures/row.ts";
 
 const CHAT = "https://hooks.slack.com/services/T000/B000/canary";
 const HEAD = "PLACE +STATUS +TELLS +LAST +ADDRESS";

@@ -7,9 +7,9 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
 import { CUT_OFF } from "./cut-off.ts";
-import { makeWorld } from "./sample-project.ts";
-import { firstOfEachPage } from "./state-of-a-page.ts";
-import { STATES } from "./states.ts";
+import { makeWorld } from "./samples/sample-project.ts";
+import { firstOfEachPage } from "./states/state-of-a-page.ts";
+import { STATES } from "./states/states.ts";
 import { sampled } from "../support/vitest/rings.ts";
 
 /** @returns each violation with the first elements that have it. @param rules all rules, if it is null */

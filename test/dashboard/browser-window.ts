@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto";
 import * as fs from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { CODE, type FakeService, startFakeService, type World } from "./fake-service.ts";
+import { CODE, type FakeService, startFakeService, type World } from "./fakes/fake-service.ts";
 import { WAIT_MS } from "../support/patience.ts";
 import { countStart } from "../support/vitest/starts.ts";
 

@@ -2,7 +2,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { launch, newPage, openIn, type Opened, type OpenWindow, type Options } from "./browser-window.ts";
-import type { World } from "./fake-service.ts";
+import type { World } from "./fakes/fake-service.ts";
 
 export { followLink, hasChromium, launch, launchWith, newPage, openBarMenu } from "./browser-window.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { RECEIVER_ID } from "./fake-receivers.ts";
-import type { World } from "./fake-service.ts";
-import { conversationOf, sampleItem, text } from "./sample-conversation.ts";
-import { BUILD_ID, FAILED_BUILD_ID } from "./sample-environment.ts";
-import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./sample-project.ts";
+import { RECEIVER_ID } from "./fakes/fake-receivers.ts";
+import type { World } from "./fakes/fake-service.ts";
+import { conversationOf, sampleItem, text } from "./samples/sample-conversation.ts";
+import { BUILD_ID, FAILED_BUILD_ID } from "./samples/sample-environment.ts";
+import { FIRED_ID, makeWorld, PROJECT_ID, QUEUED_ID, SESSION_ID } from "./samples/sample-project.ts";
 import { deepTest, onlyDeep, sampled } from "../support/vitest/rings.ts";
 
 const CANARY = `"'><img src=x onerror="pwned=1"><script>pwned=1</script><a href="javascript:pwned=1">x</a>`;

@@ -1,8 +1,8 @@
 /** The list of sessions, the palette, the shortcuts, and what says that a person is waited for: by mouse and by keyboard. */
 import { describe, expect, it } from "vitest";
 import { hasChromium, openBarMenu, useBrowser } from "./browser.ts";
-import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
-import { withTurns } from "./states-of-home.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./samples/sample-project.ts";
+import { withTurns } from "./states/states-of-home.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;

@@ -6,8 +6,8 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { sampleItem, text } from "./sample-conversation.ts";
-import { makeWorld, PROJECT_ID, SESSION_ID } from "./sample-project.ts";
+import { sampleItem, text } from "./samples/sample-conversation.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "./samples/sample-project.ts";
 
 const PICTURES = path.resolve(import.meta.dirname, "../../node_modules/.cache/screenshots");
 const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;

@@ -6,9 +6,9 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import type { Browser } from "playwright-core";
 import { hasChromium, launch, open } from "./browser-window.ts";
-import { makeWorld } from "./sample-project.ts";
-import type { State } from "./state-of-a-page.ts";
-import { STATES } from "./states.ts";
+import { makeWorld } from "./samples/sample-project.ts";
+import type { State } from "./states/state-of-a-page.ts";
+import { STATES } from "./states/states.ts";
 
 const PICTURES = path.resolve(import.meta.dirname, "../../node_modules/.cache/look");
 

@@ -1,7 +1,7 @@
 /** When the page reads its data again, and what it shows meanwhile. */
 import { describe, it } from "vitest";
 import { hasChromium, useBrowser } from "./browser.ts";
-import { makeWorld, PROJECT_ID } from "./sample-project.ts";
+import { makeWorld, PROJECT_ID } from "./samples/sample-project.ts";
 
 // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
 const world = () => makeWorld(Date.now());

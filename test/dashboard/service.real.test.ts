@@ -10,7 +10,7 @@ import { type Service, startService } from "../../demo/service.ts";
 import { makeToken, TOKEN_BYTES } from "../../src/domain/ids.ts";
 import { followLink, hasChromium, launch, newPage, openBarMenu } from "./browser.ts";
 import { deepTest } from "../support/vitest/rings.ts";
-import { chosen } from "./state-of-a-page.ts";
+import { chosen } from "./states/state-of-a-page.ts";
 
 const title = hasChromium
   ? "the page over the service"

@@ -24,7 +24,7 @@ import { GitBackend, GitError } from "../../src/git/port.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { makeWorld, NOON } from "../support/world/world.ts";
-import { makeExternalWorld } from "../git/external-setup.ts";
+import { makeExternalWorld } from "../git/external/external-setup.ts";
 
 const scope = Effect.runSync(Scope.make());
 const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>

@@ -15,7 +15,7 @@ import { processesOfSandbox } from "../support/machine/processes-seeing.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { PackageRegistry } from "../support/servers/package-registry.ts";
-import { LiveSession, POLL } from "../support/service/live-session.ts";
+import { LiveSession, POLL } from "../support/service/sessions/live-session.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import {

@@ -18,11 +18,11 @@ import { addMusl, lacksMusl } from "../support/machine/musl.ts";
 import { npmTarball, sha256 } from "../support/servers/package-files.ts";
 import type { PackageRegistry } from "../support/servers/package-registry.ts";
 import { buildLacks, DockerfileProject } from "../support/service/dockerfile-project.ts";
-import { LiveSession } from "../support/service/live-session.ts";
-import { SshClient } from "../support/service/ssh.ts";
+import { LiveSession } from "../support/service/sessions/live-session.ts";
+import { SshClient } from "../support/service/sessions/ssh.ts";
 import type { Installation, Json, Life } from "../support/service/process-service.ts";
 import { TEST_MS } from "../support/patience.ts";
-import { CHECK, WORK } from "./work-of-each-kind.ts";
+import { CHECK, WORK } from "./saved-work/work-of-each-kind.ts";
 
 /** A service whose sandboxes are of one provider. */
 export interface Place {

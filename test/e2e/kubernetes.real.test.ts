@@ -16,7 +16,7 @@ import { manifestsOf, roleRules } from "../support/cluster/manifests.ts";
 import { freePort } from "../support/machine/free-port.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { lacksCluster } from "../support/requirements.ts";
-import { POLL } from "../support/service/live-session.ts";
+import { POLL } from "../support/service/sessions/live-session.ts";
 import { Installation, type Life } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { deepTest } from "../support/vitest/rings.ts";

@@ -1,7 +1,7 @@
 /** Sandboxes that wait for a session, over real parts: service, sandboxes, agent runtime, and the service's end in between. */
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LiveSession, POLL } from "../support/service/live-session.ts";
+import { LiveSession, POLL } from "../support/service/sessions/live-session.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";
 import { useRunDatabase } from "../support/service/run-database.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";

@@ -21,8 +21,8 @@ import { join } from "node:path";
 import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
 import { initialCommit } from "../../src/domain/repository/git-ref.ts";
-import { gitConformance } from "../conformance/git.ts";
-import { hostedPushes } from "../conformance/git-pushes.ts";
+import { gitConformance } from "../conformance/git/git.ts";
+import { hostedPushes } from "../conformance/git/git-pushes.ts";
 import { git, gitOk } from "./git-client.ts";
 
 const root = mkdtempSync(join(tmpdir(), "hosted-"));

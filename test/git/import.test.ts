@@ -11,7 +11,7 @@ import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend, type GitError } from "../../src/git/port.ts";
 import { runGit } from "../../src/git/run.ts";
 import { gitOk } from "./git-client.ts";
-import { readerPolicy } from "./policies.ts";
+import { readerPolicy } from "./server/policies.ts";
 import { freshDirectory, scene, tip, useScene } from "./scene.ts";
 
 useScene();

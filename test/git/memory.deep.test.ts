@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fill, sizeOf } from "../bench/git/repositories.ts";
 import { Installation, TOKEN, type Life } from "../support/service/process-service.ts";
 import { gitOk } from "./git-client.ts";
-import { startUpstream, type UpstreamServer } from "./upstream-server.ts";
+import { startUpstream, type UpstreamServer } from "./external/upstream-server.ts";
 import { TEST_MS } from "../support/patience.ts";
 
 /**

@@ -1,4 +1,4 @@
-/** Merging in hosted repositories: what the twin cannot show (the rest is in conformance/git-merge.ts). */
+/** Merging in hosted repositories: what the twin cannot show (the rest is in conformance/git/git-merge.ts). */
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import * as ManagedRuntime from "effect/ManagedRuntime";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hostedBackend } from "../../src/git/repository/hosted.ts";
 import { GitBackend } from "../../src/git/port.ts";
-import { hostedPushes } from "../conformance/git-pushes.ts";
+import { hostedPushes } from "../conformance/git/git-pushes.ts";
 import { type SimulatedEntry, SimulatedRepositories } from "../twins/git/repositories.ts";
 import { git, gitOk } from "./git-client.ts";
 import { gitStandIn } from "./git-stand-in.ts";

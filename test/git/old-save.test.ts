@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { GitBackend } from "../../src/git/port.ts";
 import { hostedBackend } from "../../src/git/repository/hosted.ts";
-import { makePlace } from "./elsewhere.ts";
-import { makeExternalWorld } from "./external-setup.ts";
+import { makePlace } from "./external/elsewhere.ts";
+import { makeExternalWorld } from "./external/external-setup.ts";
 import { git, gitOk } from "./git-client.ts";
 
 const left = (path: string, sessionId: string) =>

@@ -15,7 +15,7 @@ import type { WritePolicy } from "../../src/git/server/ref-policy.ts";
 import { smartHttp } from "../../src/git/server/smart-http.ts";
 import { git, gitOk } from "./git-client.ts";
 import { type GitServer, startGitServer } from "./git-server.ts";
-import { readerPolicy, sessionPolicy, userPolicy } from "./policies.ts";
+import { readerPolicy, sessionPolicy, userPolicy } from "./server/policies.ts";
 
 interface Scene {
   /** Everything lies below it. */

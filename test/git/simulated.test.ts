@@ -2,8 +2,8 @@ import { describe } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { simulatedPulls } from "../twins/git/pulls.ts";
 import { simulatedBackend } from "../twins/git/repositories.ts";
-import { gitConformance } from "../conformance/git.ts";
-import { pullRequestConformance } from "../conformance/pull-requests.ts";
+import { gitConformance } from "../conformance/git/git.ts";
+import { pullRequestConformance } from "../conformance/git/pull-requests.ts";
 
 describe("the simulated backend", () => gitConformance(simulatedBackend));
 

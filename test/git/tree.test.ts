@@ -1,4 +1,4 @@
-/** Reading trees of real repositories: what the twin cannot show (the rest is in conformance/git-trees.ts). */
+/** Reading trees of real repositories: what the twin cannot show (the rest is in conformance/git/git-trees.ts). */
 import { afterAll, expect, it } from "@effect/vitest";
 import * as Effect from "effect/Effect";
 import { randomUUID } from "node:crypto";

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { makeToken, TOKEN_BYTES, tokenHash } from "../../src/domain/ids.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
-import { visitor } from "../support/service/preview-setup.ts";
+import { visitor } from "../support/service/sessions/preview-setup.ts";
 import { startTestService, type TestOptions, type TestService } from "../support/service/service.ts";
 import {
   deliver,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { eventually, expectStatus, fields, listOf, makeProject } from "../support/service/requests.ts";
-import { auditOf } from "./audit-rows.ts";
+import { auditOf } from "./people/audit-rows.ts";
 
 const CLIENT = "203.0.113.7";
 

@@ -55,7 +55,7 @@ const POWERS = {
   clone:      row("403  403   403    403    403      403   403       403     403     403     in"),
   fetch:      row("in   in    in     in     404      in    404       404     403     403     403"),
   push:       row("in   in    in     403    404      in    404       404     403     403     403"),
-  // A token is never a node's credential (test/http/nodes.test.ts has those that are), and no door of the API asks for `inside`.
+  // A token is never a node's credential (test/http/server/nodes.test.ts has those that are), and no door of the API asks for `inside`.
   node:       row("401  401   401    401    401      401   401       401     401     401     401"),
 } as const;
 

@@ -18,7 +18,7 @@ import {
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { TestMailServer } from "../support/servers/mail-server.ts";
 import { answering, ReceiverServer } from "../support/servers/receiver.ts";
-import { auditOf } from "./audit-rows.ts";
+import { auditOf } from "./people/audit-rows.ts";
 
 const OWN = "/v1/me/notices";
 

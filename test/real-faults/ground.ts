@@ -1,6 +1,6 @@
 /** Prepares a service for the plants: one session that has passed through every state, and one that runs. */
 import { eventually } from "../support/service/account-view.ts";
-import type { Ground } from "./plants.ts";
+import type { Ground } from "./checkers/plants.ts";
 import type { Seen } from "./seen.ts";
 import type { Trial } from "./trial.ts";
 

@@ -5,11 +5,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sandboxesStartHere } from "../support/requirements.ts";
-import { CHECKERS } from "./checkers.ts";
+import { CHECKERS } from "./checkers/checkers.ts";
 import { killed } from "./faults.ts";
 import { groundOf } from "./ground.ts";
 import { FaultyService } from "./installation.ts";
-import { PLANTS, type Ground } from "./plants.ts";
+import { PLANTS, type Ground } from "./checkers/plants.ts";
 import { seedOfRun, SHORT_ROUNDS } from "./rounds.ts";
 import { startStray } from "./stray.ts";
 import { Trial } from "./trial.ts";

@@ -6,7 +6,7 @@ import { createHmac } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../simulation/random.ts";
 import { TOKEN, type Json } from "../support/service/process-service.ts";
-import { Books, type Asked, type Kind } from "./books.ts";
+import { Books, type Asked, type Kind } from "./checkers/books.ts";
 import { HOOK_SECRET, type FaultyService } from "./installation.ts";
 import { WAIT_MS } from "../support/patience.ts";
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { Random } from "../simulation/random.ts";
-import type { Books } from "./books.ts";
+import type { Books } from "./checkers/books.ts";
 import { CANARY, type FaultyService } from "./installation.ts";
 import type { Machine } from "./machine.ts";
 import type { Refs } from "./refs.ts";

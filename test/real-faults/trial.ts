@@ -4,10 +4,10 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../simulation/random.ts";
-import { violations } from "./checkers.ts";
+import { violations } from "./checkers/checkers.ts";
 import { Load } from "./load.ts";
 import { AIMS, percentile, ROUNDS_A_CHECK } from "./rounds.ts";
-import { unrest } from "./row-checkers.ts";
+import { unrest } from "./checkers/row-checkers.ts";
 import { isLiveSandbox, lookAt, type Seen } from "./seen.ts";
 import type { FaultyService } from "./installation.ts";
 

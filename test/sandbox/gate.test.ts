@@ -9,7 +9,7 @@ import {
   machineArchitecture,
   seccompProgram,
 } from "../../src/sandbox/machine/isolation/seccomp.ts";
-import { withPlanted } from "./machine-descriptors.ts";
+import { withPlanted } from "./machine/machine-descriptors.ts";
 
 const script = (text: string, ...args: readonly string[]) => ["/bin/sh", "-c", text, "sh", ...args];
 

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer";
 import * as TestClock from "effect/testing/TestClock";
 import { SandboxProvider } from "../../src/sandbox/port.ts";
 import { SimulatedSandboxes, simulatedProvider } from "../../src/sandbox/simulated.ts";
-import { runCase, sandboxCases, specOf } from "../conformance/sandbox.ts";
+import { runCase, sandboxCases, specOf } from "../conformance/sandboxes/sandbox.ts";
 
 describe("the simulated provider", () => {
   // The cases end sandboxes from the other side, which shares the layer's state through this memo.

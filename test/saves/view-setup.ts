@@ -20,7 +20,7 @@ import { SaveStore } from "../../src/saves/store.ts";
 import { makeViews, type Views } from "../../src/saves/views/view.ts";
 import { git, gitOk } from "../git/git-client.ts";
 import { startGitServer, type GitServer } from "../git/git-server.ts";
-import { readerPolicy, sessionPolicy, userPolicy } from "../git/policies.ts";
+import { readerPolicy, sessionPolicy, userPolicy } from "../git/server/policies.ts";
 
 export interface SavedScene {
   readonly root: string;

@@ -12,7 +12,7 @@ import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Projects, type ProjectState } from "../../src/store/ports/projects/projects.ts";
 import { Secrets } from "../../src/store/ports/projects/secrets.ts";
-import { type Store } from "../conformance/store-fixture.ts";
+import { type Store } from "../conformance/store/fixture.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 
 const MANIFEST = `

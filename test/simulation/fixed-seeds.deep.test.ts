@@ -1,6 +1,6 @@
 /** Runs from fixed seeds, which meet every fault and make every call that the simulation has a name for. */
 import { describe, expect, it } from "vitest";
-import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
+import { BATCH_LIMIT_MS, explained, runsFrom } from "./world/batch.ts";
 import { MARKABLE, OF_APPROVALS, OF_PEOPLE, OF_WARM } from "./marks.ts";
 
 /** Its runs meet every fault that is looked for below. */

@@ -6,11 +6,11 @@
  */
 import { parseArgs } from "node:util";
 import { PLANTS } from "./plants.ts";
-import { simulationWith } from "./planting.ts";
+import { simulationWith } from "./plants/planting.ts";
 import { Bridge } from "./postgres/bridge.ts";
 import { planOf, simulate } from "./run.ts";
 import { reportOf, shorten } from "./shorten.ts";
-import { SHORT_STEPS } from "./steps.ts";
+import { SHORT_STEPS } from "./requests/steps.ts";
 import { Totals } from "./totals.ts";
 
 const { values } = parseArgs({

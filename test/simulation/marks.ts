@@ -2,7 +2,7 @@
  * Calls that a run's seed marks: the so-many-th of them from the first step on goes wrong. Crashes at counted places, and
  * shares of calls that fail, fall where most calls are; marks fall everywhere alike, so that each fault point is met often.
  */
-import type { CallFault, Slowness } from "./boundary.ts";
+import type { CallFault, Slowness } from "./world/boundary.ts";
 import type { Random } from "./random.ts";
 
 /** What may go wrong with a marked call. */

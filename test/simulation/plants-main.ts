@@ -17,10 +17,10 @@ import {
   WARM_FROM,
   WORK_FROM,
 } from "./config.ts";
-import { simulationWith } from "./planting.ts";
+import { simulationWith } from "./plants/planting.ts";
 import { PLANTS, type Plant } from "./plants.ts";
 import { simulate } from "./run.ts";
-import { SHORT_STEPS } from "./steps.ts";
+import { SHORT_STEPS } from "./requests/steps.ts";
 
 export interface PlantResult {
   readonly name: string;

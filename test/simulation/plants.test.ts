@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import { onlyDeep } from "../support/vitest/rings.ts";
-import { editsOf, planted } from "./planting.ts";
+import { editsOf, planted } from "./plants/planting.ts";
 import type { PlantResult } from "./plants-main.ts";
 import { PLANTS } from "./plants.ts";
 

@@ -1,10 +1,10 @@
-import { PLANTS_OF_APPROVALS } from "./plants-of-approvals.ts";
-import { PLANTS_OF_CONVERSATIONS } from "./plants-of-conversations.ts";
-import { PLANTS_OF_INVARIANTS } from "./plants-of-invariants.ts";
-import { PLANTS_OF_PEOPLE } from "./plants-of-people.ts";
-import { PLANTS_OF_PLACEMENT } from "./plants-of-placement.ts";
-import { PLANTS_OF_REQUESTS } from "./plants-of-requests.ts";
-import { PLANTS_OF_WARM } from "./plants-of-warm.ts";
+import { PLANTS_OF_APPROVALS } from "./plants/plants-of-approvals.ts";
+import { PLANTS_OF_CONVERSATIONS } from "./plants/plants-of-conversations.ts";
+import { PLANTS_OF_INVARIANTS } from "./plants/plants-of-invariants.ts";
+import { PLANTS_OF_PEOPLE } from "./plants/plants-of-people.ts";
+import { PLANTS_OF_PLACEMENT } from "./plants/plants-of-placement.ts";
+import { PLANTS_OF_REQUESTS } from "./plants/plants-of-requests.ts";
+import { PLANTS_OF_WARM } from "./plants/plants-of-warm.ts";
 
 /** A replacement of text. */
 export interface Edit {

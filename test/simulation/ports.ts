@@ -32,9 +32,9 @@ import { Saves } from "../../src/saves/port.ts";
 import { SessionLogs } from "../../src/store/ports/sessions/session-logs.ts";
 import { WebhookRefusals } from "../../src/store/ports/triggers/webhook-refusals.ts";
 import type { SimulatedSaves } from "../twins/saves.ts";
-import type { Boundary } from "./boundary.ts";
+import type { Boundary } from "./world/boundary.ts";
 import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
-import type { MadeMerge } from "./merges.ts";
+import type { MadeMerge } from "./world/merges.ts";
 import type { Random } from "./random.ts";
 import type { Process } from "./time.ts";
 

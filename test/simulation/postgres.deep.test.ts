@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { PEOPLE_FROM } from "./config.ts";
 import { Bridge } from "./postgres/bridge.ts";
 import { simulate } from "./run.ts";
-import { SHORT_STEPS } from "./steps.ts";
+import { SHORT_STEPS } from "./requests/steps.ts";
 import { Totals } from "./totals.ts";
 
 const bridge = new Bridge(null);

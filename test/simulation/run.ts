@@ -1,22 +1,22 @@
 /** One simulated run from one seed: bad days, then peace, then the books are compared. */
 import { createHash } from "node:crypto";
-import { Actions } from "./actions.ts";
-import { checkAtRest } from "./at-rest.ts";
-import { ApprovalsWatch } from "./approvals-watch.ts";
+import { Actions } from "./requests/actions.ts";
+import { checkAtRest } from "./oracles/at-rest.ts";
+import { ApprovalsWatch } from "./oracles/approvals-watch.ts";
 import { hasApprovals, hasPeople, hasWarm } from "./config.ts";
 import { Ledger } from "./ledger.ts";
 import { marksOf, marksOfApprovals, marksOfPeople, marksOfWarm, slownessOf } from "./marks.ts";
-import { Merges } from "./merges.ts";
-import { peopleFaults } from "./people-at-rest.ts";
-import { PeopleWatch } from "./people-watch.ts";
+import { Merges } from "./world/merges.ts";
+import { peopleFaults } from "./oracles/people-at-rest.ts";
+import { PeopleWatch } from "./oracles/people-watch.ts";
 import type { Bridge } from "./postgres/bridge.ts";
-import { watchSaves } from "./saves-watch.ts";
+import { watchSaves } from "./oracles/saves-watch.ts";
 import { SnapshotWatch } from "./postgres/watch.ts";
-import { quietTime } from "./quiet-time.ts";
+import { quietTime } from "./oracles/quiet-time.ts";
 import { Random } from "./random.ts";
-import { stepsOf, type Step } from "./steps.ts";
-import { CommitWatch } from "./watch.ts";
-import { WarmWatch } from "./warm-watch.ts";
+import { stepsOf, type Step } from "./requests/steps.ts";
+import { CommitWatch } from "./oracles/watch.ts";
+import { WarmWatch } from "./oracles/warm-watch.ts";
 import { World } from "./world.ts";
 
 export interface RunOptions {

@@ -1,6 +1,6 @@
 /** Makes a failing run shorter: leaves steps out, many at a time and then one by one, as long as it still fails. */
 import type { simulate, RunResult } from "./run.ts";
-import type { Step } from "./steps.ts";
+import type { Step } from "./requests/steps.ts";
 
 export interface Shortened {
   readonly steps: readonly Step[];

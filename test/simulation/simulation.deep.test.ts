@@ -9,7 +9,7 @@ import type { PlantResult } from "./plants-main.ts";
 import { PLANTS } from "./plants.ts";
 import { Bridge } from "./postgres/bridge.ts";
 import { simulate } from "./run.ts";
-import { SHORT_STEPS } from "./steps.ts";
+import { SHORT_STEPS } from "./requests/steps.ts";
 import { summed, Totals, type Summary } from "./totals.ts";
 
 /** PLATFORM_SIM_RUNS: for a shorter or a longer night. */

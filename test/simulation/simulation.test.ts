@@ -1,10 +1,10 @@
 /** Few runs, each time from new seeds. The deep tests have those from fixed seeds, and thousands. */
 import { randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { BATCH_LIMIT_MS, explained, runsFrom } from "./batch.ts";
+import { BATCH_LIMIT_MS, explained, runsFrom } from "./world/batch.ts";
 import { APPROVALS_FROM, PEOPLE_FROM, WARM_FROM, WORK_FROM } from "./config.ts";
 import { simulate } from "./run.ts";
-import { SHORT_STEPS as steps } from "./steps.ts";
+import { SHORT_STEPS as steps } from "./requests/steps.ts";
 
 /** For each kind of runs. */
 const RUNS = 4;

@@ -1,4 +1,4 @@
 import { memoryStore } from "../twins/store/layer.ts";
-import { storeConformance } from "../conformance/store.ts";
+import { storeConformance } from "../conformance/store/store.ts";
 
 storeConformance("memory", memoryStore);

@@ -1,4 +1,4 @@
-import { storeConformance } from "../conformance/store.ts";
+import { storeConformance } from "../conformance/store/store.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 
 storeConformance("Postgres", storeOfFile());

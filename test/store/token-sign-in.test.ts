@@ -3,8 +3,8 @@ import * as Layer from "effect/Layer";
 import { describe } from "vitest";
 import { memoryStore } from "../twins/store/layer.ts";
 import { TokenSignIn } from "../../src/store/ports/people/identity.ts";
-import { checkWith } from "../conformance/store-fixture.ts";
-import { checkTokenSignIn, SIGN_IN_MS } from "../conformance/store-identities.ts";
+import { checkWith } from "../conformance/store/fixture.ts";
+import { checkTokenSignIn, SIGN_IN_MS } from "../conformance/store/people/identities.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 
 const needed = Layer.provide(Layer.succeed(TokenSignIn, SIGN_IN_MS));

@@ -15,7 +15,7 @@ import { Fires } from "../../src/store/ports/triggers/fires.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
-import { type Store } from "../conformance/store-fixture.ts";
+import { type Store } from "../conformance/store/fixture.ts";
 import { tellSession } from "../support/world/sessions.ts";
 import { makeAccount, newProject, NOON } from "../support/world/world.ts";
 import { nodesOfFile } from "../support/postgres/postgres.ts";

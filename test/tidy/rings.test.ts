@@ -28,7 +28,7 @@ test("leaves Chromium to npm run test:real, except for the file that shows the p
   );
   expect(browsing.length).toBeGreaterThan(10);
   expect(browsing.filter((file) => !/\.(?:real|deep)\.test\.ts$/.test(file))).toEqual([
-    "test/dashboard/page.test.ts",
+    "test/dashboard/frame/page.test.ts",
   ]);
 });
 

@@ -4,7 +4,7 @@
  * store.
  *
  * The store has two adapters, Postgres (`store/postgres/`) and the twin in memory (`test/twins/store/`). One conformance
- * suite runs over both (test/conformance/store.ts). Every operation of every port is one transaction. Instants are
+ * suite runs over both (test/conformance/store/store.ts). Every operation of every port is one transaction. Instants are
  * parameters (`now`, ms since the epoch), never the database's clock. Invariants of both adapters:
  *  D1 A save is fenced: it changes a row only at the version that the writer read. Otherwise it fails with `Fenced` and
  *     writes nothing.

@@ -1,5 +1,5 @@
 /**
- * Sessions with a light twin of the daemon (programs/daemon-farm.ts) in place of a sandbox: first they stream, then they
+ * Sessions with a light twin of the daemon (programs/sandboxes/daemon-farm.ts) in place of a sandbox: first they stream, then they
  * rest.
  */
 import { DaemonFarm } from "../../support/servers/daemon-farm.ts";

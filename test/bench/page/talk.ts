@@ -5,8 +5,8 @@
 import type { CDPSession, Page } from "playwright-core";
 import { setTimeout as delay } from "node:timers/promises";
 import { launch, open, type Opened } from "../../dashboard/browser-window.ts";
-import { makeWorld, PROJECT_ID, SESSION_ID } from "../../dashboard/sample-project.ts";
-import { conversationOf, sampleItem, text } from "../../dashboard/sample-conversation.ts";
+import { makeWorld, PROJECT_ID, SESSION_ID } from "../../dashboard/samples/sample-project.ts";
+import { conversationOf, sampleItem, text } from "../../dashboard/samples/sample-conversation.ts";
 import { quantile } from "../figures.ts";
 
 const ITEMS = 5_000;

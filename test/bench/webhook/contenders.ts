@@ -116,7 +116,7 @@ export const startService = (
   // The one slot is taken, and what follows waits.
   serviceWith("queued", { DATABASE_URL: server.url, PLATFORM_TIER_CAPS: '{"free": 1}', ...more });
 
-const HELD = path.join(import.meta.dirname, "../../support/programs/held-hook.ts");
+const HELD = path.join(import.meta.dirname, "../../support/programs/sandboxes/held-hook.ts");
 
 /**
  * The real service with a slot for every webhook: each starts a session. The only place to boot is taken for good, so what is measured

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pruneMerged, type PruneWish } from "../../../src/cli/operator/prune.ts";
 import { gitOk } from "../../git/git-client.ts";
-import { startUpstream } from "../../git/upstream-server.ts";
+import { startUpstream } from "../../git/external/upstream-server.ts";
 import {
   expectStatus,
   fields,

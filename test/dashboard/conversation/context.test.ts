@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { contextState, contextWords, fullShare } from "../../../dashboard/conversation/foot/context.ts";
 import { clock } from "../../../dashboard/elements/format.ts";
 import type { Item } from "../../../dashboard/wire.d.ts";
-import { sampleItem } from "../sample-conversation.ts";
+import { sampleItem } from "../samples/sample-conversation.ts";
 
 const AT = "2026-11-20T06:52:05.000Z";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { applyItem, emptyConversation, type Item } from "../../../dashboard/conversation/reading/model.ts";
-import { sampleItem, text } from "../sample-conversation.ts";
+import { sampleItem, text } from "../samples/sample-conversation.ts";
 import { turnState } from "../../../dashboard/conversation/foot/turn-state.ts";
 
 const NOW = 100_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Item } from "../../../dashboard/conversation/reading/model.ts";
 import { entriesOf, isSameEntry } from "../../../dashboard/conversation/turns.ts";
-import { sampleItem, sampleTool, text } from "../sample-conversation.ts";
+import { sampleItem, sampleTool, text } from "../samples/sample-conversation.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -9,7 +9,7 @@ import {
   whyNoEffort,
   withAgent,
 } from "../../../dashboard/home/fitting.ts";
-import { AGENT } from "../sample-options.ts";
+import { AGENT } from "../samples/sample-options.ts";
 
 const runtime = (name: string, more: object = {}) => ({
   name,

@@ -9,7 +9,7 @@ import {
   inputText,
   toolTitle,
 } from "../../../src/domain/conversation/tool-words.ts";
-import { sampleItem, sampleTool } from "../../dashboard/sample-conversation.ts";
+import { sampleItem, sampleTool } from "../../dashboard/samples/sample-conversation.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Item = Parameters<typeof failureWord>[0];

@@ -7,7 +7,7 @@ import { bundleDaemon } from "../../../daemon/bundle/bundle.ts";
 import { findOrphans } from "../../../src/cli/operator/orphans.ts";
 import { HEARD_ANNOTATION, podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
-import { CANARY, specOf } from "../../conformance/sandbox.ts";
+import { CANARY, specOf } from "../../conformance/sandboxes/sandbox.ts";
 import { WAIT_MS } from "../../support/patience.ts";
 import { lacksCluster } from "../../support/requirements.ts";
 import { TestCluster, ask } from "./subject.ts";

@@ -1,6 +1,6 @@
 /** The suite of every provider, over Pods of a fake cluster that are real processes. */
 import { afterAll, describe, it } from "vitest";
-import { runCase, sandboxCases } from "../../conformance/sandbox.ts";
+import { runCase, sandboxCases } from "../../conformance/sandboxes/sandbox.ts";
 import { lacksCluster } from "../../support/requirements.ts";
 import { TestCluster } from "./subject.ts";
 

@@ -11,7 +11,7 @@ import { rightsOf } from "../../support/cluster/api-server.ts";
 import { manifestsOf, roleRules } from "../../support/cluster/manifests.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 import { lacksCluster } from "../../support/requirements.ts";
-import { specOf } from "../../conformance/sandbox.ts";
+import { specOf } from "../../conformance/sandboxes/sandbox.ts";
 import { TestCluster } from "./subject.ts";
 import { deepTest, onlyDeep } from "../../support/vitest/rings.ts";
 

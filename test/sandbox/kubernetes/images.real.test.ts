@@ -14,7 +14,7 @@ import { launchText } from "../../../src/sandbox/kubernetes/launch.ts";
 import { podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import type { KubernetesOptions } from "../../../src/sandbox/kubernetes/provider.ts";
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
-import { CANARY, runCase, sandboxCases, specOf } from "../../conformance/sandbox.ts";
+import { CANARY, runCase, sandboxCases, specOf } from "../../conformance/sandboxes/sandbox.ts";
 import { RuntimeStore } from "../../../src/sandbox/runtimes/store.ts";
 import { podFaults } from "../../support/cluster/schema.ts";
 import { PLAIN_RUNTIME } from "../../support/machine/plain-runtime.ts";

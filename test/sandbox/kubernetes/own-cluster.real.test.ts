@@ -10,7 +10,7 @@ import { Cluster } from "../../../src/sandbox/kubernetes/cluster.ts";
 import { launchText } from "../../../src/sandbox/kubernetes/launch.ts";
 import { podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import { kubernetesProvider } from "../../../src/sandbox/kubernetes/provider.ts";
-import { runCase, sandboxCases, type Subject } from "../../conformance/sandbox.ts";
+import { runCase, sandboxCases, type Subject } from "../../conformance/sandboxes/sandbox.ts";
 import { ask } from "./subject.ts";
 
 const MIB = 1024 ** 2;

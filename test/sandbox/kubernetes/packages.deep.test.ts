@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import { afterAll, describe, expect, it } from "vitest";
 import { kubernetesProvider } from "../../../src/sandbox/kubernetes/provider.ts";
 import { type SandboxError, SandboxProvider } from "../../../src/sandbox/port.ts";
-import { specOf } from "../../conformance/sandbox.ts";
+import { specOf } from "../../conformance/sandboxes/sandbox.ts";
 import { freePort } from "../../support/machine/free-port.ts";
 import { lacksCluster } from "../../support/requirements.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";

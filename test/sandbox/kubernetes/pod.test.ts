@@ -6,7 +6,7 @@ import { broughtRuntime, type PodOptions, newPod } from "../../../src/sandbox/ku
 import { policyProblems } from "../../../src/sandbox/kubernetes/policies.ts";
 import { podObstacle } from "../../../src/sandbox/kubernetes/verdict.ts";
 import { secretMark } from "../../../src/sandbox/remote/keys.ts";
-import { specOf } from "../../conformance/sandbox.ts";
+import { specOf } from "../../conformance/sandboxes/sandbox.ts";
 import { podFaults } from "../../support/cluster/schema.ts";
 
 const OPTIONS: PodOptions = {

@@ -18,7 +18,7 @@ import {
 } from "../../../src/sandbox/kubernetes/pod.ts";
 import { strayPods } from "../../../src/sandbox/kubernetes/strays.ts";
 import { sandboxKeys } from "../../../src/sandbox/remote/keys.ts";
-import { specOf } from "../../conformance/sandbox.ts";
+import { specOf } from "../../conformance/sandboxes/sandbox.ts";
 import { FakeApiServer, NAMESPACE } from "../../support/cluster/api-server.ts";
 import type { Stored } from "../../support/cluster/store.ts";
 import { TEST_MS } from "../../support/patience.ts";

@@ -16,7 +16,7 @@ import {
   SandboxProvider,
   linkTarget,
 } from "../../../src/sandbox/port.ts";
-import type { Subject } from "../../conformance/sandbox.ts";
+import type { Subject } from "../../conformance/sandboxes/sandbox.ts";
 import { FakeApiServer, NAMESPACE } from "../../support/cluster/api-server.ts";
 import { FakeKubelet, type KubeletOptions } from "../../support/cluster/kubelet.ts";
 import { STAND_IN, writeStandInRuntime } from "./runtime.ts";

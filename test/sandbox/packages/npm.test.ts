@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { registryClient } from "../../../src/sandbox/packages/upstream.ts";
-import { POLL } from "../../support/service/live-session.ts";
+import { POLL } from "../../support/service/sessions/live-session.ts";
 import { npmTarball } from "../../support/servers/package-files.ts";
 import { PackageNode, PROJECTS } from "./support.ts";
 

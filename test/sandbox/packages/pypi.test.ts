@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { PYPI_INDEX } from "../../../src/domain/environment/packages.ts";
-import { POLL } from "../../support/service/live-session.ts";
+import { POLL } from "../../support/service/sessions/live-session.ts";
 import { sha256, wheel } from "../../support/servers/package-files.ts";
 import { PackageNode, PROJECTS } from "./support.ts";
 

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { GitBackend } from "../../../src/git/port.ts";
-import { mint } from "../tokens.ts";
+import { mint } from "../world/tokens.ts";
 import {
   deletedFaults,
   doubleFaults,
@@ -15,7 +15,7 @@ import {
   slotFaults,
   type FormerAccounts,
   type LastFired,
-} from "../watch.ts";
+} from "../oracles/watch.ts";
 import type { World } from "../world.ts";
 
 export class SnapshotWatch {

@@ -9,7 +9,7 @@ import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-const GUARD = path.join(import.meta.dirname, "../programs/guard-main.ts");
+const GUARD = path.join(import.meta.dirname, "../programs/sandboxes/guard-main.ts");
 
 let pipe: Socket | null = null;
 

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Notifications } from "../../../src/store/postgres/connection/notifications.ts";
-import type { Store } from "../../conformance/store-fixture.ts";
+import type { Store } from "../../conformance/store/fixture.ts";
 import { testDatabase } from "./postgres.ts";
 
 /** Runs a test with a client of an empty database. */

@@ -69,7 +69,8 @@ export const dumpSchema = Effect.gen(function* () {
   const types = enums.map(
     ({ name, labels }) => `CREATE TYPE ${name} AS ENUM (${labels.map((label) => `'${label}'`).join(", ")});`,
   );
-  const header = "-- What an empty database and all migrations give; written by test/store/migrate.test.ts.";
+  const header =
+    "-- What an empty database and all migrations give; written by test/store/schema/migrate.test.ts.";
   const others = [...functions, ...triggers].map(({ definition }) => `${definition.trimEnd()};`);
   return `${[header, ...types, ...tables, ...others].join("\n\n")}\n`;
 });

@@ -1,9 +1,9 @@
-/** A process with the daemons of simulated sandboxes (programs/daemon-farm.ts), and the settings of a service that uses them. */
+/** A process with the daemons of simulated sandboxes (programs/sandboxes/daemon-farm.ts), and the settings of a service that uses them. */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { BARE, type Done, type Order } from "../programs/farm-orders.ts";
+import { BARE, type Done, type Order } from "../programs/sandboxes/farm-orders.ts";
 
 const PROGRAMS = path.join(import.meta.dirname, "../programs");
 const HOOK = path.join(PROGRAMS, "linked-hook.ts");

@@ -9,7 +9,7 @@ import { findBuildTools } from "../../../src/builder/buildah/requirements.ts";
 import { gitOk } from "../../git/git-client.ts";
 import { busybox, writeToolImage } from "../machine/image-archives.ts";
 import { sandboxesStartHere } from "../requirements.ts";
-import { POLL } from "./live-session.ts";
+import { POLL } from "./sessions/live-session.ts";
 import { type Installation, type Json, type Life, TOKEN } from "./process-service.ts";
 
 /** What this machine lacks to build a project's environment and to boot on it. Empty if it lacks nothing. */

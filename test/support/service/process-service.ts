@@ -41,7 +41,7 @@ export type Json = Record<string, unknown>;
  * One installation: a data directory, a sample repository to import, the scripted model. Lives of the service come and
  * go.
  */
-/** Settings for sandboxes with the light agent runtime (test/support/programs/light-agent) in place of opencode. */
+/** Settings for sandboxes with the light agent runtime (test/support/programs/sandboxes/light-agent) in place of opencode. */
 export const LIGHT_AGENT = {
   PLATFORM_AGENT_COMMAND: "light-agent",
   PLATFORM_AGENT_ADAPTER: "plain",

@@ -60,7 +60,7 @@ import { LocalSaves } from "../../../src/saves/layer.ts";
 import { notSaved } from "../../../src/domain/save/saved.ts";
 import { Saves, type SaveRequest } from "../../../src/saves/port.ts";
 import { SimulatedSaves } from "../../twins/saves.ts";
-import { scriptedDaemon, type DaemonScript } from "./scripted-daemon.ts";
+import { scriptedDaemon, type DaemonScript } from "./sessions/scripted-daemon.ts";
 
 const unreached = (_request: SaveRequest, error: string) => Effect.succeed(notSaved(error));
 

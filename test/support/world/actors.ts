@@ -49,7 +49,7 @@ import { Sessions } from "../../../src/store/ports/sessions/sessions.ts";
 import { SessionLogs } from "../../../src/store/ports/sessions/session-logs.ts";
 import type { SandboxStatus, SessionStatus } from "../../../src/domain/session/session.ts";
 import { notRestored } from "../../../src/domain/save/saved.ts";
-import { unsteered, type ScriptedSteering } from "../service/scripted-steering.ts";
+import { unsteered, type ScriptedSteering } from "../service/sessions/scripted-steering.ts";
 import { admitSession } from "./sessions.ts";
 import { makeWorldWithRepository, NOON } from "./world.ts";
 

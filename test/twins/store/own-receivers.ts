@@ -13,7 +13,7 @@ import {
   type NoticedSession,
   type NoticePlace,
 } from "../../../src/features/notifications/rules/own-notice.ts";
-import { insertDeliveries } from "./outbound-webhooks.ts";
+import { insertDeliveries } from "./triggers/outbound-webhooks.ts";
 import { Tables, type TableSet } from "./tables.ts";
 
 type Service = (typeof OwnReceivers)["Service"];

@@ -41,15 +41,19 @@ import type {
   Project,
   TriggerCursor,
 } from "../../../src/store/ports/projects/projects.ts";
-import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./sign-in-rows.ts";
-import type { ModelUsageRow } from "./model-providers.ts";
-import type { ReservationRow, SpendLimitRow, SpendRow } from "./spend.ts";
-import type { OutboundDeliveryRow, OutboundWebhookRow, OwnReceiverRow } from "./outbound-rows.ts";
+import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./people/sign-in-rows.ts";
+import type { ModelUsageRow } from "./projects/model-providers.ts";
+import type { ReservationRow, SpendLimitRow, SpendRow } from "./projects/spend.ts";
+import type { OutboundDeliveryRow, OutboundWebhookRow, OwnReceiverRow } from "./triggers/outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/projects/secrets.ts";
 import type { NewSession, NotedTurn, Session } from "../../../src/store/ports/sessions/sessions.ts";
 import type { StoredCatalogue } from "../../../src/store/ports/connectors/connectors.ts";
-import type { ConnectorCredentialRow, ConnectorFlowRow, ConnectorGrantRow } from "./connector-rows.ts";
+import type {
+  ConnectorCredentialRow,
+  ConnectorFlowRow,
+  ConnectorGrantRow,
+} from "./projects/connector-rows.ts";
 import type { ApprovalRow } from "../../../src/features/approvals/ports/approvals.ts";
 import type { ExecutorCall } from "../../../src/store/ports/connectors/executor-calls.ts";
 import type { CloneCredential } from "../../../src/store/ports/sessions/clone-credentials.ts";
@@ -59,7 +63,7 @@ import { boundDetail } from "../../../src/machines/transition.ts";
 import { Waiting } from "../../../src/store/waiting.ts";
 import { EventTable } from "./event-table.ts";
 import type { AuditEvent } from "../../../src/store/ports/audit.ts";
-import type { WarmSandboxRow } from "./warm-sandboxes.ts";
+import type { WarmSandboxRow } from "./sessions/warm-sandboxes.ts";
 import type { WebhookRefusal } from "../../../src/store/ports/triggers/webhook-refusals.ts";
 
 export interface AccountRow {

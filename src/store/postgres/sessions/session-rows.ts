@@ -112,7 +112,7 @@ const activityRules = (session: string): readonly (readonly [Activity, string])[
   ];
 };
 
-/** Whether a row of project_sessions has one of these activities (test/store/session-activity.test.ts tries every state). */
+/** Whether a row of project_sessions has one of these activities (test/store/sessions/session-activity.test.ts tries every state). */
 export const hasActivity = (session: string, activities: readonly Activity[]): string => {
   const rules = activityRules(session);
   const last = rules.findLastIndex(([activity]) => activities.includes(activity));

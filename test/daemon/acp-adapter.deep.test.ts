@@ -1,5 +1,0 @@
-/** The conformance suite of agent runtimes over the Agent Client Protocol. */
-import { agentAdapterConformance } from "../conformance/agent-adapter.ts";
-import { OPENCODE_ACP } from "./support/steered.ts";
-
-agentAdapterConformance("opencode acp", OPENCODE_ACP);

@@ -1,4 +1,0 @@
-import { storeOfFile } from "../support/postgres/postgres.ts";
-import { admissionRaces } from "./admission.race.ts";
-
-admissionRaces(storeOfFile(), 150);
