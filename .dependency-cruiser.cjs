@@ -1,12 +1,12 @@
 /**
  * The import rules of the codebase (CONTRIBUTING.md, "The shape"):
  *
- *   ground ← domain ← machines ← ports ← services ← actors ← duties ← http ← features ← service ← serve ← main, cli
+ *   ground ← domain ← machines ← ports ← services ← actors ← duties ← http ← features ← assembly ← service ← serve ← main
  *
  * The daemon stands beside that line: it shares domain, machines, the actor host and the proxy. The command line stands
  * outside: it asks the service over HTTP.
  * A feature has a slice of these rings in its folder: `rules`, `ports`, `sql`, and files by the name of their ring. The
- * files that join the features are at the root. Adapters hang on the ports and are named by serve and the CLI alone. Each rule states its reason; `npm run check`
+ * files that join the features are in `assembly`. Adapters hang on the ports and are named there and by programs alone. Each rule states its reason; `npm run check`
  * holds them. It reads shipped code and the twins (`src daemon demo dashboard test/twins`): other tests may name anything.
  */
 const PORTS =
@@ -14,12 +14,12 @@ const PORTS =
 const MACHINES = "^src/machines/|^src/features/[^/]+/machine\\.ts$";
 /** Definitions of the API. */
 const DEFINITIONS = "^src/http/api/|^src/features/[^/]+/[a-z-]*(api|examples)\\.ts$";
-const PROGRAMS = "^src/(main|serve|cli)\\.ts$|^src/cli/operator/";
-/** The client part of the command line: everything but the operator's commands. */
-const CLIENT = "^src/cli/(?!operator/)|^src/features/[^/]+/commands\\.ts$";
-const COMPOSITION = `${PROGRAMS}|^src/adapters\\.ts$`;
+const PROGRAMS = "^src/(main|serve|cli|platform)\\.ts$|^src/installation/";
+/** The command line, a client of the API. The operator's commands are in `installation/operator`. */
+const CLIENT = "^src/cli/|^src/features/[^/]+/commands\\.ts$";
+const COMPOSITION = `${PROGRAMS}|^src/assembly/adapters\\.ts$`;
 /** What joins the features: the definitions of the API, the store, the service, the adapters and the commands. */
-const JOINS = `${COMPOSITION}|^src/(api|database|service)\\.ts$|^src/cli/commands\\.ts$`;
+const JOINS = `${COMPOSITION}|^src/assembly/|^src/service\\.ts$`;
 const ADAPTERS =
   "^src/(store|git|sandbox|builder|connectors|sign-in|telemetry)/|^src/features/[^/]+/(sql/|(sender|mailer)\\.ts$)";
 const SQL = "^src/(store/postgres|features/[^/]+/sql)/";
@@ -87,8 +87,7 @@ module.exports = {
     },
     {
       name: "features-are-above-the-core",
-      comment:
-        "The core works without each feature. A feature is named where features are joined, at the root.",
+      comment: "The core works without each feature. A feature is named where features are joined.",
       severity: "error",
       from: { path: "^(src|daemon|demo)/", pathNot: ["^src/features/", JOINS] },
       to: { path: "^src/features/" },
@@ -112,11 +111,10 @@ module.exports = {
     },
     {
       name: "joins-are-above-the-features",
-      comment:
-        "Only programs and the service name what joins the features. A client knows the API by its types.",
+      comment: "Only programs and the service name what joins the features.",
       severity: "error",
-      from: { path: "^(src|daemon|demo)/", pathNot: [JOINS, "^src/cli/contract\\.ts$"] },
-      to: { path: "^src/(api|database)\\.ts$" },
+      from: { path: "^(src|daemon|demo)/", pathNot: JOINS },
+      to: { path: "^src/assembly/(api|database|commands)\\.ts$" },
     },
     {
       name: "the-domain-dials-nothing",
@@ -178,15 +176,10 @@ module.exports = {
     },
     {
       name: "adapters-serve-ports",
-      comment:
-        "An adapter is called, it does not call: the actors above it decide when. The inspector's port stands beside the " +
-        "host that reports to it.",
+      comment: "An adapter is called, it does not call: the actors above it decide when.",
       severity: "error",
       from: { path: ADAPTERS, pathNot: PORTS },
-      to: {
-        path: "^src/(actors|duties|services|http|settings|[^/]+\\.ts$)|^demo/",
-        pathNot: "^src/actors/inspector\\.ts$",
-      },
+      to: { path: "^src/(actors|assembly|duties|services|http|settings|[^/]+\\.ts$)|^demo/" },
     },
     {
       name: "adapters-do-not-know-each-other",
@@ -304,7 +297,7 @@ module.exports = {
       severity: "error",
       from: {
         path: "^(src|daemon|demo)/",
-        pathNot: [ADAPTERS, COMPOSITION, "^src/saves/", "^src/database\\.ts$"],
+        pathNot: [ADAPTERS, COMPOSITION, "^src/saves/", "^src/assembly/database\\.ts$"],
       },
       to: { path: ADAPTERS, pathNot: [PORTS, "^src/git/server/smart-http\\.ts$"] },
     },
@@ -313,7 +306,7 @@ module.exports = {
       comment: "main with its program in serve, and the CLI, are programs, not libraries.",
       severity: "error",
       from: { pathNot: PROGRAMS },
-      to: { path: COMPOSITION },
+      to: { path: COMPOSITION, pathNot: "^src/installation/first-account\\.ts$" },
     },
     {
       name: "installation-is-for-programs",
@@ -386,10 +379,7 @@ module.exports = {
       from: { path: CLIENT },
       to: {
         path: "^(src|daemon|demo|test)/",
-        pathNot: [
-          CLIENT,
-          "^src/(http/api|domain|features/[^/]+/rules)/|^src/(api|ground/nearest|ground/record)\\.ts$",
-        ],
+        pathNot: [CLIENT, "^src/(http/api|domain|features/[^/]+/rules)/|^src/ground/(nearest|record)\\.ts$"],
       },
     },
     {
@@ -397,16 +387,15 @@ module.exports = {
       comment:
         "It starts for every call of an agent's: with Node and nothing else, it starts at once. Node's own `crypto` takes 4 ms; the global one loads when it is used.",
       severity: "error",
-      from: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
+      from: { path: CLIENT },
       to: { path: "^node_modules/|^(node:)?crypto$", dependencyTypesNot: ["type-only"] },
     },
     {
-      name: "service-only-bundles-the-command-line",
-      comment:
-        "The service makes the bundle for its sandboxes. The operator's commands share grammar and output with the others.",
+      name: "service-is-no-client",
+      comment: "The operator's commands share grammar and output with the command line.",
       severity: "error",
-      from: { path: "^(src|daemon|demo)/", pathNot: ["^src/cli(/|\\.ts$)", CLIENT] },
-      to: { path: CLIENT, pathNot: "^src/cli/bundle\\.ts$" },
+      from: { path: "^(src|daemon|demo)/", pathNot: [PROGRAMS, "^src/assembly/commands\\.ts$", CLIENT] },
+      to: { path: CLIENT },
     },
     {
       name: "demo-is-a-client",
@@ -474,7 +463,7 @@ module.exports = {
         path: "^src/",
         pathNot: [
           "^src/(domain|git|ground/net|starter|connectors|sign-in|sandbox|store/postgres|proxy|cli)/",
-          "^src/(main|cli|nodes/call|http/(server|relay/relay)|telemetry/(inspect|metrics)-page|features/[^/]+/(sender|mailer))\\.ts$",
+          "^src/(main|cli|nodes/call|installation/operator/doctor-installation|http/(server|inspect/page|relay/relay)|telemetry/metrics-page|features/[^/]+/(sender|mailer))\\.ts$",
         ],
       },
       to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },

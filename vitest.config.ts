@@ -19,7 +19,7 @@ export const EVERY_TEST: TestUserConfig = {
 export const DEEP = "test/**/*.deep.test.ts";
 /**
  * Real parts together: sandboxes with the real agent runtime, whole services, the page over a service, other git servers, and daemons
- * that save whole checkouts (vitest.real.config.ts).
+ * that save whole checkouts (test/real.config.ts).
  */
 export const REAL = "test/**/*.real.test.ts";
 /** Files of which `npm test` or `npm run test:real` runs a sample (test/support/vitest/rings.ts). The deep tests run all of them. */
@@ -107,9 +107,9 @@ const APART = [
   "test/build-cache.test.ts",
   "test/cli/endpoint.test.ts",
   "test/cli/login.test.ts",
-  "test/cli/operator/database.test.ts",
-  "test/cli/operator/doctor.test.ts",
-  "test/cli/operator/runtime-entries.test.ts",
+  "test/installation/operator/database.test.ts",
+  "test/installation/operator/doctor.test.ts",
+  "test/installation/operator/runtime-entries.test.ts",
   "test/cli/process.test.ts",
   "test/cli/talk/markdown.test.ts",
   "test/cli/talk/talk.test.ts",

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import * as Effect from "effect/Effect";
 import { PAGE_DIRECTORY, readPage } from "../src/http/pages/page-files.ts";
-import { sandboxPrograms, unpackingProgram } from "../src/installation/sandbox-programs.ts";
+import { sandboxPrograms, unpackingProgram } from "../src/assembly/sandbox-programs.ts";
 
 const directory = await mkdtemp(path.join(tmpdir(), "platform-build-"));
 try {

@@ -1,6 +1,6 @@
 /** src/cli/endpoint/definitions.ts: what the API's requests take, as plain data for the command line, which loads no schemas. */
 import * as OpenApi from "effect/http-api/OpenApi";
-import { Api } from "../src/api.ts";
+import { Api } from "../src/assembly/api.ts";
 
 interface Schema {
   readonly $ref?: string;

@@ -11,9 +11,9 @@ import path from "node:path";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const CONFIGS: Readonly<Record<string, string>> = {
-  "test:fast": "vitest.fast.config.ts",
+  "test:fast": "test/fast.config.ts",
   test: "vitest.config.ts",
-  "test:real": "vitest.real.config.ts",
+  "test:real": "test/real.config.ts",
 };
 const SLOWEST = 10;
 

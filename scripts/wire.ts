@@ -1,6 +1,6 @@
 /** dashboard/wire-schemas.d.ts: the types of the API's answers for the page, from the API's own definitions. */
 import * as OpenApi from "effect/http-api/OpenApi";
-import { Api } from "../src/api.ts";
+import { Api } from "../src/assembly/api.ts";
 
 interface Schema {
   readonly $ref?: string;

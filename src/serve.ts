@@ -26,7 +26,7 @@ import {
   waysOut,
   withDoor,
   withPlaces,
-} from "./adapters.ts";
+} from "./assembly/adapters.ts";
 import { NotBuilt } from "./ground/build-cache.ts";
 import { upstreamsLayer } from "./services/projects/upstreams.ts";
 import { readConfig, type Config } from "./settings/config.ts";
@@ -39,12 +39,12 @@ import { requireGit } from "./git/run.ts";
 import { countBuffersWithHeap } from "./ground/heap.ts";
 import { readLogo } from "./http/pages/logo.ts";
 import { loadProtocol } from "./http/raw/executor.ts";
-import { routeTable } from "./api.ts";
+import { routeTable } from "./assembly/api.ts";
 import { openListener } from "./http/server.ts";
 import { closeInherited } from "./ground/inherited.ts";
 import { makeNodeRoutes } from "./nodes/endpoint.ts";
 import { nodeLayers } from "./nodes/layer.ts";
-import { keepFirstToken, openInstallation, readKey } from "./installation/identity.ts";
+import { keepFirstToken, openInstallation, readKey } from "./store/installation.ts";
 import { confirmMasterKey, openMasterKeys } from "./installation/master-keys.ts";
 import { openRunDirectory, runDirectoryPath } from "./sandbox/machine/disk/run-directory.ts";
 import { SandboxProvider } from "./sandbox/port.ts";
@@ -53,7 +53,7 @@ import { claimDataDirectory, freeBytes } from "./store/data-directory.ts";
 import { ModelDoor } from "./sandbox/model-door.ts";
 import { Nodes } from "./store/ports/nodes.ts";
 import { claimRunDirectory } from "./store/run-directory-claim.ts";
-import { inspectLayer } from "./telemetry/inspect.ts";
+import { inspectLayer } from "./http/inspect/inspect.ts";
 import { logLayer } from "./telemetry/log.ts";
 import { otlpLayer } from "./telemetry/otlp.ts";
 import { metricsLayer } from "./telemetry/metrics-page.ts";

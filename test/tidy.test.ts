@@ -197,7 +197,7 @@ test("uses one name for one noun: definition and handler, machine and interprete
 const ENVIRONMENT_READERS = new Set([
   "src/serve.ts",
   "src/cli.ts",
-  "src/cli/main.ts",
+  "src/platform.ts",
   "src/git/run.ts",
   "src/starter/short.ts",
   "daemon/start.ts",

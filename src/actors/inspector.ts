@@ -1,6 +1,6 @@
 /**
  * The host reports each actor's steps here, for people who inspect live actors (`npm run inspect`). The default is
- * silent: an unobserved service pays one call a step. The adapter is telemetry/inspect.ts.
+ * silent: an unobserved service pays one call a step. The adapter is http/inspect/inspect.ts.
  */
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";

@@ -3,10 +3,14 @@
  * starts for every call has no time for schemas, and the server checks its input.
  */
 import type { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import type { Api } from "../api.ts";
+
+/** assembly/api.ts adds the type of the service's API here as `api`. So a client does not import it. */
+export interface Contract {}
+
+type Api = Contract extends { readonly api: infer Definitions } ? Definitions : never;
 
 type Endpoints =
-  typeof Api extends HttpApi.HttpApi<string, infer Groups>
+  Api extends HttpApi.HttpApi<string, infer Groups>
     ? Groups extends HttpApiGroup.HttpApiGroup<string, infer Members, boolean>
       ? Members
       : never

@@ -104,7 +104,7 @@ export const exactPaths = Effect.provideService(HttpRouter.RouterConfig, {
   maxParamLength: SEGMENT_MAX,
 });
 
-/** What the listener asks about addresses; `src/api.ts` has the table of all routes. */
+/** What the listener asks about addresses; `src/assembly/api.ts` has the table of all routes. */
 export interface RouteTable {
   /** The name of a request's route (route-name.ts). `target` is the request's, with or without a query. */
   readonly name: (method: string, target: string) => string;

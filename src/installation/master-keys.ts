@@ -15,7 +15,7 @@ import {
   MasterKeyRefused,
   readKey,
   settleKey,
-} from "./identity.ts";
+} from "../store/installation.ts";
 import { Secrets } from "../store/ports/projects/secrets.ts";
 
 type Settings = Pick<Config, "masterKey" | "databaseUrl">;

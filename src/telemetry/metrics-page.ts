@@ -3,15 +3,14 @@
  * machine, without a token. Requests under a foreign host name get nothing, so a web page cannot read it.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import * as Effect from "effect/Effect";
 import * as FiberSet from "effect/FiberSet";
 import * as Layer from "effect/Layer";
 import type * as Scope from "effect/Scope";
+import { isOwnHost, OWN_HOST, ownPort } from "../ground/net/own-host.ts";
 import { Measures } from "./port.ts";
 import { makeRegistry, type Registry } from "./registry.ts";
 
-const HOST = "127.0.0.1";
 /** A scrape sends a small request and waits for the whole answer. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 10_000, maxHeaderSize: 8192 };
 const CONNECTIONS_MAX = 16;
@@ -21,15 +20,9 @@ const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosnif
 export class MetricsPortTaken extends Error {
   readonly _tag = "MetricsPortTaken";
   constructor(port: number, cause: Error) {
-    super(`cannot listen on ${HOST}:${port} (PLATFORM_METRICS_PORT): ${cause.message}`, { cause });
+    super(`cannot listen on ${OWN_HOST}:${port} (PLATFORM_METRICS_PORT): ${cause.message}`, { cause });
   }
 }
-
-export const ownPort = (server: Server): number => (server.address() as AddressInfo).port;
-
-/** A request under another host name comes from a foreign page. Only this machine's own programs get answers. */
-export const isOwnHost = (server: Server, host: string | undefined): boolean =>
-  [`${HOST}:${ownPort(server)}`, `localhost:${ownPort(server)}`].includes(host ?? "");
 
 /** Why a request is refused. Null if it gets the metrics. */
 const refusal = (server: Server, { method, url, headers }: IncomingMessage): number | null => {
@@ -69,7 +62,7 @@ export const openMetricsPage = Effect.fnUntraced(function* (
       httpServer.maxConnections = CONNECTIONS_MAX;
       httpServer.on("request", (request, response) => answer(httpServer, request, response));
       httpServer.once("error", (error) => resume(Effect.fail(new MetricsPortTaken(port, error))));
-      httpServer.listen(port, HOST, () => resume(Effect.succeed(httpServer)));
+      httpServer.listen(port, OWN_HOST, () => resume(Effect.succeed(httpServer)));
     }),
     (listener) =>
       Effect.callback<void>((resume) => {
@@ -87,7 +80,7 @@ export const metricsLayer = (port: number): Layer.Layer<never, MetricsPortTaken>
     Effect.gen(function* () {
       const registry = makeRegistry();
       const own = yield* openMetricsPage(registry, port);
-      yield* Effect.logInfo(`metrics are at http://${HOST}:${own}/metrics`);
+      yield* Effect.logInfo(`metrics are at http://${OWN_HOST}:${own}/metrics`);
       return registry;
     }),
   );

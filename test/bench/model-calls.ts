@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
-import { postgresStore } from "../../src/database.ts";
+import { postgresStore } from "../../src/assembly/database.ts";
 import { modelCalls } from "../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../src/features/model-providers/keys.ts";
 import { ModelProviders } from "../../src/features/model-providers/ports/model-providers.ts";

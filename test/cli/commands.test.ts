@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as SqlClient from "effect/sql/SqlClient";
 import { TestMailServer } from "../support/servers/mail-server.ts";
 import { ReceiverServer } from "../support/servers/receiver.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/assembly/commands.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { gitOk } from "../git/git-client.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { command, type Command } from "../../src/cli/command.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/assembly/commands.ts";
 import { parseAddress } from "../../src/cli/configuration.ts";
 import { readLine, wantsJson } from "../../src/cli/grammar.ts";
 import { helpText } from "../../src/cli/help.ts";
@@ -15,7 +15,7 @@ import {
   visibleLines,
   type Window,
 } from "../../src/cli/terminal.ts";
-import { operatorCommands } from "../../src/cli/operator/commands.ts";
+import { operatorCommands } from "../../src/installation/operator/commands.ts";
 import packageFile from "../../package.json" with { type: "json" };
 
 const ALL: readonly Command[] = [...commands, ...operatorCommands];

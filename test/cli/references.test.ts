@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { commands } from "../../src/cli/commands.ts";
+import { commands } from "../../src/assembly/commands.ts";
 import { isOfProject, repositoryKey } from "../../src/cli/project-here.ts";
 import { resolveId } from "../../src/cli/references.ts";
 import type { Client } from "../../src/cli/client.ts";

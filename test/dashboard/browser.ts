@@ -18,7 +18,7 @@ const emptied = async ({ context, page, complaints }: OpenWindow): Promise<void>
   complaints.length = 0;
 };
 
-/** Files that share a worker share its modules (vitest.real.config.ts), so this is one for each worker. It ends with the worker. */
+/** Files that share a worker share its modules (test/real.config.ts), so this is one for each worker. It ends with the worker. */
 let shared: Promise<Browser> | null = null;
 
 /**

@@ -8,8 +8,8 @@ import {
   powerStanding,
   type Privilege,
 } from "../../src/domain/person/privileges.ts";
-import { OWN_TOOLS } from "../../src/api.ts";
-import { ROUTES, routeTable } from "../../src/api.ts";
+import { OWN_TOOLS } from "../../src/assembly/api.ts";
+import { ROUTES, routeTable } from "../../src/assembly/api.ts";
 import { routeNameOf } from "../../src/http/route-name.ts";
 import { decideEgress, type EgressPolicy } from "../../src/sandbox/egress-policy.ts";
 

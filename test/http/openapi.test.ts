@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HttpApi, HttpApiSchema } from "effect/http-api";
 import * as Schema from "effect/Schema";
-import { Api, EXAMPLE_PARTS, examples, ROUTES } from "../../src/api.ts";
+import { Api, EXAMPLE_PARTS, examples, ROUTES } from "../../src/assembly/api.ts";
 import type { TestService } from "../support/service/service.ts";
 import { shareService } from "../support/service/shared.ts";
 import { differences, recordText } from "./openapi-record.ts";

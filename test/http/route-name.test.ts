@@ -1,7 +1,7 @@
 /** The names of routes in metrics. */
 import { describe, expect, it } from "vitest";
 import { SEEN_MAX } from "../../src/domain/service/metrics.ts";
-import { ROUTES, routeTable } from "../../src/api.ts";
+import { ROUTES, routeTable } from "../../src/assembly/api.ts";
 import { routeNameOf } from "../../src/http/route-name.ts";
 
 const filled = (pattern: string): string => pattern.replaceAll(/:[a-z]+/gi, "some-id").replace(/\*$/, "a/b");

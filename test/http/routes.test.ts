@@ -6,7 +6,7 @@ import { makeCalls } from "./calls.ts";
 import { newFeatureSession, startCast, type Cast, type TokenKind } from "./cast.ts";
 import { FATES, GOOD, KINDS } from "./fates.ts";
 import { privilegeRule } from "../../src/domain/person/privileges.ts";
-import { ROUTES } from "../../src/api.ts";
+import { ROUTES } from "../../src/assembly/api.ts";
 import { RAW_ROUTES, type Route } from "../../src/http/routes.ts";
 import type { Answer, RequestOptions } from "../support/service/service.ts";
 import { eventually, fields } from "../support/service/requests.ts";

@@ -8,7 +8,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { unpackingProgram } from "../../src/installation/sandbox-programs.ts";
+import { unpackingProgram } from "../../src/assembly/sandbox-programs.ts";
 import { importImage } from "../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../src/sandbox/images/store.ts";
 import { makeRuntimeBundle } from "../../src/sandbox/machine/installation.ts";

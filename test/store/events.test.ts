@@ -10,7 +10,7 @@ import { Events, EVENTS_KEPT_PER_PROJECT } from "../../src/store/ports/events.ts
 import { OutboundWebhooks } from "../../src/features/notifications/ports/outbound-webhooks.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
-import { postgresStore } from "../../src/database.ts";
+import { postgresStore } from "../../src/assembly/database.ts";
 import { addReceiver } from "../support/world/outbound.ts";
 import { admitSession } from "../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../support/world/world.ts";

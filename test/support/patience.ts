@@ -6,5 +6,7 @@
 
 /** For one test, or one hook. */
 export const TEST_MS = 300_000;
+/** For one deep test: a kill at every point, a long simulation. */
+export const DEEP_TEST_MS = 1_800_000;
 /** For one condition that a test waits for. */
 export const WAIT_MS = 120_000;

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { REPLACE_GLOBALS, WHOLE_IN_DEEP } from "../../vitest.config.ts";
-import fast, { WITH_POSTGRES } from "../../vitest.fast.config.ts";
+import fast, { WITH_POSTGRES } from "../fast.config.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 

@@ -6,7 +6,7 @@ import path from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import * as Effect from "effect/Effect";
 import { afterEach, describe, expect, it } from "vitest";
-import { restore } from "../../src/cli/operator/backup/restore.ts";
+import { restore } from "../../src/installation/operator/backup/restore.ts";
 import { TEST_MS } from "../support/patience.ts";
 import { sandboxesStartHere } from "../support/requirements.ts";
 import { Installation, type Json, type Life, LIGHT_AGENT } from "../support/service/process-service.ts";

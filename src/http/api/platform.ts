@@ -1,4 +1,4 @@
-/** The API without its groups. A group's handlers add their own group to it, and know no other; `src/api.ts` joins all of them. */
+/** The API without its groups. A group's handlers add their own group to it, and know no other; `src/assembly/api.ts` joins all of them. */
 import { HttpApi } from "effect/http-api";
 
 export const Platform = HttpApi.make("platform")

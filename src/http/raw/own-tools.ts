@@ -166,7 +166,7 @@ export const TRIGGER_TOOLS: readonly OwnTool[] = [
   },
 ];
 
-/** The tools of the core and of the features (src/api.ts). */
+/** The tools of the core and of the features (src/assembly/api.ts). */
 export class OwnTools extends Context.Service<OwnTools, readonly OwnTool[]>()("platform/http/OwnTools") {}
 
 /** JSON Schema of a tool's arguments. */

@@ -1,4 +1,4 @@
-/** The core's ports of the store, as one type. `src/database.ts` adds those of the features. */
+/** The core's ports of the store, as one type. `src/assembly/database.ts` adds those of the features. */
 import type { Accounts } from "./people/accounts.ts";
 import type { Admissions } from "./triggers/admissions.ts";
 import type { Audit } from "./audit.ts";

@@ -1,4 +1,4 @@
-/** The core's ports of the store, kept in Postgres. `src/database.ts` adds those of the features. */
+/** The core's ports of the store, kept in Postgres. `src/assembly/database.ts` adds those of the features. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";

@@ -5,7 +5,7 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../../src/store/ports/events.ts";
 import { Identity } from "../../../src/store/ports/people/identity.ts";
-import type { Store } from "../../../src/database.ts";
+import type { Store } from "../../../src/assembly/database.ts";
 import type { World } from "../../support/world/world.ts";
 
 export type { Store };

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SEALED_COLUMNS } from "../../../src/database.ts";
+import { SEALED_COLUMNS } from "../../../src/assembly/database.ts";
 import type { FaultPoint } from "../../../src/store/ports/faults.ts";
 import { freshDatabase } from "../../support/postgres/postgres.ts";
 import { Installation, type Life, LIGHT_AGENT } from "../../support/service/process-service.ts";

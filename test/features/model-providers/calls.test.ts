@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Store } from "../../../src/database.ts";
+import type { Store } from "../../../src/assembly/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
 import type { Prices } from "../../../src/domain/model/prices.ts";

@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../../src/database.ts";
+import type { Store } from "../../../src/assembly/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";

@@ -7,7 +7,7 @@ import { sealSecret, unsealSecret, type Keyring as Keys } from "../../../src/dom
 import { grantPlace, readGrant } from "../../../src/domain/connector/connector-grant.ts";
 import { Keyring } from "../../../src/services/keyring.ts";
 import { ConnectorGrants } from "../../../src/store/ports/connectors/connector-grants.ts";
-import { resealDatabase } from "../../../src/database.ts";
+import { resealDatabase } from "../../../src/assembly/database.ts";
 import { textResult } from "../../support/servers/mcp-server.ts";
 import { errorCode, expectStatus, fields, listOf, mergeFiles } from "../../support/service/requests.ts";
 import { textOf } from "./executor-world.ts";

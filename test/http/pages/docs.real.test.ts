@@ -1,7 +1,7 @@
 /** The page at `/docs` in a real browser: it is complete, and the browser contacts no other host. In the deep tests the guide's pages, too. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { examples } from "../../../src/api.ts";
+import { examples } from "../../../src/assembly/api.ts";
 import { hasChromium, launch, newPage } from "../../dashboard/browser.ts";
 import { guideAddresses } from "../../support/documents.ts";
 import { startTestService, type TestService } from "../../support/service/service.ts";

@@ -6,7 +6,7 @@ import type { Call } from "../call.ts";
 import { makeCalls } from "../calls.ts";
 import { startCast, type Cast } from "../cast.ts";
 import { AUDITED } from "./audited-routes.ts";
-import { ROUTES } from "../../../src/api.ts";
+import { ROUTES } from "../../../src/assembly/api.ts";
 import type { Route } from "../../../src/http/routes.ts";
 import { listOf } from "../../support/service/requests.ts";
 

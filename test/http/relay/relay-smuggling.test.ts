@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import { HttpServerResponse } from "effect/http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { routeTable } from "../../../src/api.ts";
+import { routeTable } from "../../../src/assembly/api.ts";
 import { openListener } from "../../../src/http/server.ts";
 import { Activity } from "../../../src/services/sessions/activity.ts";
 import { makeRelay } from "../../../src/http/relay/relay.ts";

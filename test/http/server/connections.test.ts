@@ -8,7 +8,7 @@ import * as Scope from "effect/Scope";
 import { HttpServerResponse } from "effect/http";
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { routeTable } from "../../../src/api.ts";
+import { routeTable } from "../../../src/assembly/api.ts";
 import { openListener, type Listener } from "../../../src/http/server.ts";
 
 let scope: Scope.Closeable;

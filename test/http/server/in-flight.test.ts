@@ -7,7 +7,7 @@ import * as Scope from "effect/Scope";
 import * as Stream from "effect/Stream";
 import { HttpServerRequest, HttpServerResponse } from "effect/http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { routeTable } from "../../../src/api.ts";
+import { routeTable } from "../../../src/assembly/api.ts";
 import { openListener, type Listener } from "../../../src/http/server.ts";
 
 const AT_ONCE = 3;

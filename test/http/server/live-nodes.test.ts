@@ -13,7 +13,7 @@ import { eventStream, eventTails } from "../../../src/http/live/events.ts";
 import { conversationHubLayer } from "../../../src/services/sessions/conversation-hub.ts";
 import { Conversations } from "../../../src/store/ports/sessions/conversations.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
-import { postgresStore } from "../../../src/database.ts";
+import { postgresStore } from "../../../src/assembly/database.ts";
 import { freshDatabase, listening } from "../../support/postgres/postgres.ts";
 import { admitSession } from "../../support/world/sessions.ts";
 import { converse, nativeItem, report } from "../../support/world/conversations.ts";

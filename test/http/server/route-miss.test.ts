@@ -1,7 +1,7 @@
 /** The answer to an address that no route has. */
 import { HttpServerRequest, HttpServerResponse } from "effect/http";
 import { expect, it } from "vitest";
-import { ROUTES, routeTable } from "../../../src/api.ts";
+import { ROUTES, routeTable } from "../../../src/assembly/api.ts";
 
 const missed = (request: Request): Response =>
   HttpServerResponse.toWeb(routeTable.miss(HttpServerRequest.fromWeb(request)));

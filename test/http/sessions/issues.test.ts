@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema";
 import * as SchemaAST from "effect/SchemaAST";
 import { HttpApi, HttpApiError } from "effect/http-api";
 import { describe, expect, it } from "vitest";
-import { Api } from "../../../src/api.ts";
+import { Api } from "../../../src/assembly/api.ts";
 import { invalidRequest } from "../../../src/http/answers/issues.ts";
 
 interface Part {

@@ -8,7 +8,7 @@ import { credentialPlace } from "../../../src/domain/connector/connector-credent
 import { sealSecret, unsealSecret, type Keyring as Keys } from "../../../src/domain/secret/secret.ts";
 import { Keyring } from "../../../src/services/keyring.ts";
 import { Connectors } from "../../../src/store/ports/connectors/connectors.ts";
-import { resealDatabase } from "../../../src/database.ts";
+import { resealDatabase } from "../../../src/assembly/database.ts";
 import {
   deliver,
   eventually,

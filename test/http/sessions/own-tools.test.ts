@@ -1,6 +1,6 @@
 /** The platform's own tools: what an agent may do by them is what its token may do by the API. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OWN_TOOLS } from "../../../src/api.ts";
+import { OWN_TOOLS } from "../../../src/assembly/api.ts";
 import {
   deliver,
   expectStatus,

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import * as Effect from "effect/Effect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findOrphans } from "../../../src/cli/operator/orphans.ts";
+import { findOrphans } from "../../../src/installation/operator/orphans.ts";
 import { dockerKind } from "../../../src/sandbox/docker/docker.ts";
 import { engineAt } from "../../../src/sandbox/containers/engine.ts";
 import { findTools } from "../../../src/sandbox/machine/tools.ts";

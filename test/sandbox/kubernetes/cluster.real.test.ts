@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as Effect from "effect/Effect";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { bundleDaemon } from "../../../daemon/bundle/bundle.ts";
-import { findOrphans } from "../../../src/cli/operator/orphans.ts";
+import { findOrphans } from "../../../src/installation/operator/orphans.ts";
 import { HEARD_ANNOTATION, podName } from "../../../src/sandbox/kubernetes/pod.ts";
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
 import { CANARY, specOf } from "../../conformance/sandboxes/sandbox.ts";

@@ -1,6 +1,6 @@
 /**
  * The suite of every provider on a cluster of your own. It runs only if PLATFORM_TEST_KUBECONFIG names a kubeconfig file
- * (vitest.real.config.ts), with a namespace that has the objects of deploy/kubernetes/base/sandboxes.yaml. This machine must reach
+ * (test/real.config.ts), with a namespace that has the objects of deploy/kubernetes/base/sandboxes.yaml. This machine must reach
  * the Pods, and the Pods this machine at PLATFORM_TEST_KUBERNETES_EGRESS_ADDRESS, on port 7444.
  */
 import { randomBytes, randomUUID } from "node:crypto";

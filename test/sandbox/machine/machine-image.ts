@@ -1,7 +1,7 @@
 /** The image that the cases use: busybox, and no file of the machine. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { unpackingProgram } from "../../../src/installation/sandbox-programs.ts";
+import { unpackingProgram } from "../../../src/assembly/sandbox-programs.ts";
 import { importImage } from "../../../src/sandbox/images/import.ts";
 import { ImageStore } from "../../../src/sandbox/images/store.ts";
 import { makeRuntimeBundle } from "../../../src/sandbox/machine/installation.ts";

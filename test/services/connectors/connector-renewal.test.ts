@@ -17,7 +17,7 @@ import { withCredential, type Used } from "../../../src/services/connectors/use.
 import { keyringLayer } from "../../../src/services/keyring.ts";
 import { ConnectorGrants } from "../../../src/store/ports/connectors/connector-grants.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
-import { postgresStore } from "../../../src/database.ts";
+import { postgresStore } from "../../../src/assembly/database.ts";
 import { freshDatabase } from "../../support/postgres/postgres.ts";
 import { OAuthServer } from "../../support/servers/oauth-server.ts";
 import { makeWorld } from "../../support/world/world.ts";

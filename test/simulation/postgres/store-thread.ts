@@ -12,7 +12,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
-import { postgresStore } from "../../../src/database.ts";
+import { postgresStore } from "../../../src/assembly/database.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 import { administer, databaseAt, makeTemplate, scopedDatabase } from "../../support/postgres/databases.ts";
 import type { Answer, Asked, Order, Outcome } from "./orders.ts";

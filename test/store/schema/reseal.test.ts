@@ -8,7 +8,7 @@ import { sealSecret, unsealSecret, type Keyring as Keys } from "../../../src/dom
 import { sealPart } from "../../../src/features/approvals/waiting-calls.ts";
 import { Keyring } from "../../../src/services/keyring.ts";
 import { Approvals } from "../../../src/features/approvals/ports/approvals.ts";
-import { resealDatabase } from "../../../src/database.ts";
+import { resealDatabase } from "../../../src/assembly/database.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
 import { sealedNameOf } from "../../../src/features/model-providers/rules/provider.ts";
 import { expectStatus, fields } from "../../support/service/requests.ts";

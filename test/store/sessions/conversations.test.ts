@@ -17,7 +17,7 @@ import {
   openItems,
 } from "../../../src/store/postgres/conversations/rows.ts";
 import { fillTables, openSnapshot } from "../../../src/store/postgres/rows.ts";
-import { postgresStore } from "../../../src/database.ts";
+import { postgresStore } from "../../../src/assembly/database.ts";
 import {
   converse,
   nativeItem,

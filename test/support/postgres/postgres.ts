@@ -10,7 +10,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, inject } from "vitest";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { Notifications } from "../../../src/store/postgres/connection/notifications.ts";
-import { postgresStore } from "../../../src/database.ts";
+import { postgresStore } from "../../../src/assembly/database.ts";
 import { databaseAt, scopedDatabase } from "./databases.ts";
 import { askForPostgres } from "./offer.ts";
 

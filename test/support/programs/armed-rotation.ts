@@ -4,7 +4,7 @@
  */
 import { writeSync } from "node:fs";
 import * as Effect from "effect/Effect";
-import { rotateMasterKey } from "../../../src/cli/operator/master-key.ts";
+import { rotateMasterKey } from "../../../src/installation/operator/master-key.ts";
 import { Faults } from "../../../src/store/ports/faults.ts";
 
 const [point, keyFile = null] = process.argv.slice(2);

@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
-import { bundleCommandLine } from "../../../src/cli/bundle.ts";
+import { bundleCommandLine } from "../../../src/assembly/command-line-bundle.ts";
 import type { Command } from "../../../src/cli/command.ts";
-import { commands as all } from "../../../src/cli/commands.ts";
+import { commands as all } from "../../../src/assembly/commands.ts";
 import { runProgram } from "../../../src/cli/program.ts";
 
 export interface Ended {

@@ -33,12 +33,12 @@ import {
   repositories,
   tokenSignIn,
   withPlaces,
-} from "../../../src/adapters.ts";
+} from "../../../src/assembly/adapters.ts";
 import { readConfig, type Config, type Environment } from "../../../src/settings/config.ts";
 import { makeToken, TOKEN_BYTES } from "../../../src/domain/ids.ts";
 import { GitBackend } from "../../../src/git/port.ts";
 import { BodyTime } from "../../../src/http/reading/body.ts";
-import { routeTable } from "../../../src/api.ts";
+import { routeTable } from "../../../src/assembly/api.ts";
 import { openListener } from "../../../src/http/server.ts";
 import { makeNodeRoutes } from "../../../src/nodes/endpoint.ts";
 import { nodeLayers } from "../../../src/nodes/layer.ts";
@@ -52,7 +52,7 @@ import { runService, type Ports } from "../../../src/service.ts";
 import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { Pauses } from "../../../src/store/ports/pauses.ts";
-import { postgresStore } from "../../../src/database.ts";
+import { postgresStore } from "../../../src/assembly/database.ts";
 import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { countStart } from "../vitest/starts.ts";

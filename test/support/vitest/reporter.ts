@@ -4,7 +4,7 @@
  *
  * If CI is set, a skipped test fails the run, because CI has everything installed that a test may lack elsewhere.
  *
- * A test that failed and passed when it was run again (vitest.real.config.ts) is named too. Each of them is a fault of the
+ * A test that failed and passed when it was run again (test/real.config.ts) is named too. Each of them is a fault of the
  * product or of the test, and more than `SECOND_TRIES` of them fail the run.
  *
  * A whole run also fails if it starts more services, databases, sandboxes or browsers than are committed (starts.ts).

@@ -31,7 +31,7 @@ const kill = (pids: readonly number[]): void => {
 const endOrphans = async (directory: string): Promise<boolean> => {
   // Loaded only now, because most guards have nothing to do.
   const [{ findOrphans }, { runPromise }] = await Promise.all([
-    import("../../../../src/cli/operator/orphans.ts"),
+    import("../../../../src/installation/operator/orphans.ts"),
     import("effect/Effect"),
   ]);
   const found = await Promise.all(
@@ -43,7 +43,7 @@ const endOrphans = async (directory: string): Promise<boolean> => {
 /** The directory either is a data directory, or contains one with this name (process-service.ts). */
 const homesIn = (directory: string): readonly string[] => [directory, path.join(directory, "data")];
 
-/** Where services build images and look into them (src/adapters.ts). */
+/** Where services build images and look into them (src/assembly/adapters.ts). */
 const BUILDERS = ["b", "o"];
 
 /** Removes what the builders of a killed service leave. There is no sandbox in it. */

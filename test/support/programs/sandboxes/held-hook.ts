@@ -1,7 +1,7 @@
 /** Loaded into the service before its program: no simulated sandbox is ever made (held-sandboxes.ts). */
 import { registerHooks } from "node:module";
 
-const ADAPTERS = new URL("../../../../src/adapters.ts", import.meta.url).href;
+const ADAPTERS = new URL("../../../../src/assembly/adapters.ts", import.meta.url).href;
 
 registerHooks({
   resolve: (specifier, context, nextResolve) =>

@@ -5,7 +5,11 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import * as Effect from "effect/Effect";
-import { addEntry, addRuntime, listRuntimes } from "../../../../src/cli/operator/runtimes/runtimes.ts";
+import {
+  addEntry,
+  addRuntime,
+  listRuntimes,
+} from "../../../../src/installation/operator/runtimes/runtimes.ts";
 import { ACP } from "../../../../src/domain/runtimes/acp.ts";
 import { CLAUDE_CODE } from "../../../../src/domain/runtimes/claude-code.ts";
 import { CODEX } from "../../../../src/domain/runtimes/codex.ts";
