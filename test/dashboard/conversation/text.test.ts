@@ -27,7 +27,7 @@ it("a line of a log has its time in the reader's zone", async () => {
   const before = process.env["TZ"];
   process.env["TZ"] = "Asia/Kolkata";
   // A module of its own: formats keep the zone in which they were made.
-  const module = "../../dashboard/elements/format.ts?zone=Asia/Kolkata";
+  const module = "../../../dashboard/elements/format.ts?zone=Asia/Kolkata";
   const { logClock }: { readonly logClock: (at: string) => string } = await import(module);
   if (before === undefined) delete process.env["TZ"];
   else process.env["TZ"] = before;

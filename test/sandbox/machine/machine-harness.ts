@@ -53,7 +53,7 @@ const setupOf = (
 ): MachineSetup => ({
   runDir,
   nodePath: process.execPath,
-  daemon: here("stand-in-daemon.mjs"),
+  daemon: here("../stand-in-daemon.mjs"),
   form,
   runsc,
   socket,
@@ -144,11 +144,11 @@ const prepareChildren = async (): Promise<Child> => {
   await cp(here("../../../daemon"), join(root, "daemon"), { recursive: true });
   await Promise.all([
     cp(process.execPath, node),
-    cp(here("stand-in-daemon.mjs"), daemon),
+    cp(here("../stand-in-daemon.mjs"), daemon),
     // The starter looks for its program beside itself.
     cp(here("../../../src/starter/program.mjs"), join(dirname(runner), "program.mjs")),
     // And so does the provider for the gate.
-    cp(here(`../../src/sandbox/native/${process.arch}`), join(dirname(runner), process.arch), {
+    cp(here(`../../../src/sandbox/native/${process.arch}`), join(dirname(runner), process.arch), {
       recursive: true,
     }),
     build({

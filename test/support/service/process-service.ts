@@ -45,7 +45,7 @@ export type Json = Record<string, unknown>;
 export const LIGHT_AGENT = {
   PLATFORM_AGENT_COMMAND: "light-agent",
   PLATFORM_AGENT_ADAPTER: "plain",
-  PATH: `${path.join(import.meta.dirname, "../programs")}${path.delimiter}${process.env["PATH"] ?? ""}`,
+  PATH: `${path.join(import.meta.dirname, "../programs/sandboxes")}${path.delimiter}${process.env["PATH"] ?? ""}`,
 } as const;
 
 export class Installation {

@@ -5,7 +5,7 @@ const ADAPTERS = new URL("../../../../src/assembly/adapters.ts", import.meta.url
 
 registerHooks({
   resolve: (specifier, context, nextResolve) =>
-    context.parentURL === ADAPTERS && specifier === "./sandbox/simulated.ts"
+    context.parentURL === ADAPTERS && specifier === "../sandbox/simulated.ts"
       ? nextResolve("./held-sandboxes.ts", { ...context, parentURL: import.meta.url })
       : nextResolve(specifier, context),
 });

@@ -2,7 +2,7 @@
 import { registerHooks } from "node:module";
 
 const ADAPTERS = new URL("../../../../src/assembly/adapters.ts", import.meta.url).href;
-const REPLACED = new Set(["./sandbox/simulated.ts", "./sandbox/daemon-simulated.ts"]);
+const REPLACED = new Set(["../sandbox/simulated.ts", "../sandbox/daemon-simulated.ts"]);
 
 registerHooks({
   resolve: (specifier, context, nextResolve) =>
