@@ -26,7 +26,7 @@ export type {
   Usage,
 } from "./wire-schemas.d.ts";
 
-/** Read-only, because the remade pages share the same answers. */
+/** Read-only, because pages share the same answers. */
 type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 
 export type Session = Fixed<api.Session>;

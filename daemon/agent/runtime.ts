@@ -44,7 +44,7 @@ export interface RuntimeOptions {
   /** Gets the runtime's conversation. */
   readonly steering: Pick<
     Steering,
-    "observer" | "runtimeEnded" | "newestTurn" | "goesOn" | "turnEnded" | "cutEnd" | "onUntold"
+    "observer" | "runtimeEnded" | "newestTurn" | "fallsBack" | "turnEnded" | "cutEnd" | "onUntold"
   >;
   readonly redactor: Redactor;
   readonly log: Log;
@@ -229,7 +229,7 @@ class Interpreter {
   /** The runtime tells the end of a turn, which may go on with another model. */
   #runtimeTurnEnded(end: TurnEnd): void {
     const { steering, log } = this.#options;
-    if (!steering.goesOn(end, (last) => this.turnEnded(last))) return this.turnEnded(end);
+    if (!steering.fallsBack(end, (last) => this.turnEnded(last))) return this.turnEnded(end);
     log("turn goes on with another agent", { message: end.error?.message ?? "" });
   }
 

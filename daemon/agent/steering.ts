@@ -84,9 +84,9 @@ export interface SteeringOptions {
 /** Never rejects. */
 export type SteeringSurface = (name: SteeringName, body: unknown) => Promise<ControlAnswer>;
 
-/** How soon the runtime is asked after a sign of rest. The pause doubles with each answer that it works. */
 /** E5. An adapter that can end its runtime's turn itself (`TurnLimits.stopMs`) comes first. */
 const STOPS_WITHIN_MS = TURN_LIMITS.stopMs + 1000;
+/** How soon the runtime is asked after a sign of rest. The pause doubles with each answer that it works. */
 const CHECK_SOON_MS = 100;
 const CHECK_EVERY_MS = 2000;
 /** How many accepted messages are remembered (E2). The service repeats only its newest one. */
@@ -197,11 +197,11 @@ export class Steering {
   }
 
   /**
-   * The runtime ends a turn. @returns whether the turn goes on (E6)
+   * The runtime ends a turn. @returns whether the turn goes on with another agent (E6)
    *
    * @param fail called if it could not go on after all, with its end
    */
-  goesOn(end: TurnEnd, fail: (end: TurnEnd) => void): boolean {
+  fallsBack(end: TurnEnd, fail: (end: TurnEnd) => void): boolean {
     const { open } = this.#book;
     if (open === null || open.messageId === null || open.isStopping) {
       this.#fallback.tellHeld();

@@ -9,7 +9,8 @@ import { RoleAct } from "../ui/act.tsx";
 import { CheckField, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Detail, Empty, More, Row, Tag, Time } from "../ui/parts.tsx";
-import { add, EVENTS, FORMATS, REASONS, type Receiver, setStatus, test } from "./receivers.ts";
+import { EVENTS } from "../../src/features/notifications/rules/events.ts";
+import { add, FORMATS, REASONS, type Receiver, setStatus, test } from "./receivers.ts";
 
 const PAGE = 50;
 
@@ -62,9 +63,7 @@ const ReceiverRow = ({ pid, receiver }: { readonly pid: string; readonly receive
       <a href={projectLink(pid, `/notifications/${id}`)} className="named">
         <code>{url}</code>
       </a>
-      <Detail>
-        {events.map((event) => EVENTS.find(([name]) => name === event)?.[1] ?? event).join(" · ")}
-      </Detail>
+      <Detail>{events.map((event) => EVENTS[event].label).join(" · ")}</Detail>
       <Last {...receiver} />
       {(why !== null || warning !== null) && (
         <span className="reason">{why === null ? warning : (REASONS[why] ?? why)}</span>
@@ -86,7 +85,7 @@ const ReceiverForm = ({ pid }: { readonly pid: string }) => (
       placeholder="https://receiver.example.org/platform"
     />
     <strong>Events</strong>
-    {EVENTS.map(([event, label, isUsual]) => (
+    {Object.entries(EVENTS).map(([event, { label, isUsual }]) => (
       <CheckField key={event} name={event} label={label} isTicked={isUsual} />
     ))}
   </Form>

@@ -1,5 +1,6 @@
 /** A project's outbound webhooks: their words, and what people do with them. In the API, these are the project's `webhooks`. */
 import type { Answer } from "../../src/cli/contract.ts";
+import { OUTBOUND_EVENTS } from "../../src/features/notifications/rules/events.ts";
 import { request } from "../api/client.ts";
 import { projectLink } from "../elements/parts.ts";
 import { ask, tell } from "../frame/dialog.ts";
@@ -8,26 +9,6 @@ import { notice } from "../frame/notices.ts";
 export type Receiver = Answer<"GET /v1/projects/:pid/webhooks/:id">;
 export type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliveries"][number];
 type Try = NonNullable<Delivery["last_try"]>;
-export type EventName = Receiver["events"][number];
-
-/** Each event, in words, and whether a new receiver hears of it. */
-export const EVENTS: readonly (readonly [name: EventName, label: string, isUsual: boolean])[] = [
-  ["session.waiting", "A session waits for a person", true],
-  ["session.turn_ended", "The agent has finished its turn", false],
-  ["approval.waiting", "A tool call waits for approval", true],
-  ["session.work_unsaved", "Not all work of a session can be saved", true],
-  ["session.failed", "A session failed", true],
-  ["session.stopped", "A session stopped", false],
-  ["change_request.opened", "A change request was opened", true],
-  ["change_request.review_requested", "A person is asked for a review", true],
-  ["change_request.merged", "A change request was merged", false],
-  ["change_request.closed", "A change request was closed", false],
-  ["fire.failed", "A trigger's run could not start", true],
-  ["fire.expired", "A trigger's run waited too long", false],
-  ["queue.full", "The queue is full", true],
-  ["manifest.stale", "The newest platform.toml cannot be read", true],
-  ["webhook.disabled", "Another receiver was disabled", false],
-];
 
 export const FORMATS: readonly (readonly [Receiver["format"], string])[] = [
   ["standard", "JSON, signed as in Standard Webhooks"],
@@ -111,7 +92,7 @@ export const sendAgain = async (pid: string, id: string, did: string): Promise<v
 /** @param typed its events are entries whose name is that of the event */
 export const add = async (pid: string, typed: Readonly<Record<string, string>>): Promise<void> => {
   const { url = "", format } = typed;
-  const events = EVENTS.flatMap(([event]) => (typed[event] === undefined ? [] : [event]));
+  const events = OUTBOUND_EVENTS.filter((event) => typed[event] !== undefined);
   if (events.length === 0) throw new Error("Choose at least one event.");
   const { secret } = await request("POST /v1/projects/:pid/webhooks", {
     params: { pid },

@@ -282,7 +282,7 @@ const attempt = async (work: () => Promise<void> | void) => {
   }
 };
 
-/** Does what a button or a form of a remade page says. */
+/** Does what a button or a form of a page says. */
 export const perform = (work: () => unknown) =>
   attempt(async () => {
     await askingAgain(async () => {

@@ -51,16 +51,16 @@ export const later = (read: () => Promise<Module>, name: string, known: Partial<
   };
 };
 
-/** Modules of pages that are remade, by their folder: main.ts has them. */
+/** Modules of pages, by their folder: main.ts has them. */
 export const FOLDERS: Record<string, () => Promise<Module>> = {};
 
 /**
- * A page that is remade (ui/framed-page.tsx). It draws itself in a place of its own.
+ * A page (ui/framed-page.tsx) of a folder, loaded when it is first needed. It draws itself in a place of its own.
  *
  * @param name of the page
  * @param known what the page has before it is loaded, e.g. `hearsProject`
  */
-export const remade = (folder: string, name: string, known: Partial<Page> = {}): Page => {
+export const lazyPage = (folder: string, name: string, known: Partial<Page> = {}): Page => {
   let page: RemadePage | null = null;
   const read = async () => {
     const module = await FOLDERS[folder]?.();

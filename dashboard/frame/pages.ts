@@ -1,18 +1,18 @@
 /** Which page an address shows. */
 import { h } from "../elements/dom.ts";
-import { framed } from "./framed.ts";
-import { remade } from "./later.ts";
+import { inProject } from "./in-project.ts";
+import { lazyPage } from "./later.ts";
 import { empty, refusedLink } from "../elements/parts.ts";
 import type { Page } from "./page.ts";
 
 /** No event, or few, tell what these show. */
-const polled = (folder: string, name: string) => remade(folder, name, { isPolled: true });
+const polled = (folder: string, name: string) => lazyPage(folder, name, { isPolled: true });
 /** Events tell of nearly all that these show. */
-const heard = (folder: string, name: string) => remade(folder, name, { isHeard: true });
+const heard = (folder: string, name: string) => lazyPage(folder, name, { isHeard: true });
 /** The stream of its conversation has the project's news. */
-const session = remade("sessions", "session", { hearsProject: true });
+const session = lazyPage("sessions", "session", { hearsProject: true });
 /** Readers who are not signed in see it, too. */
-const join = remade("people", "join", { isOpen: true });
+const join = lazyPage("people", "join", { isOpen: true });
 
 /** The list of runs has the refused deliveries, too. Older links lead here. */
 const REFUSED = {
@@ -26,7 +26,7 @@ const ID = "([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})";
 const ROUTES: [RegExp, Page][] = [
   [/^(?:#\/?)?$/, heard("home", "home")],
   [/^#\/projects$/, polled("projects", "projects")],
-  [/^#\/new$/, remade("projects", "newProject")],
+  [/^#\/new$/, lazyPage("projects", "newProject")],
   [/^#\/queue$/, heard("account", "queue")],
   [/^#\/automations$/, heard("automations", "allTriggers")],
   [/^#\/activity$/, heard("activity", "activity")],
@@ -39,56 +39,65 @@ const ROUTES: [RegExp, Page][] = [
   [/^#\/audit$/, polled("audit", "audit")],
   // The code is a secret, and no parameter.
   [/^#\/join\/[\w-]+$/, join],
-  [/^#\/joined$/, remade("people", "joined")],
-  [new RegExp(`^#/projects/${ID}$`), framed(heard("projects", "sessions"), "")],
-  [new RegExp(`^#/projects/${ID}/setup$`), framed(polled("projects", "setup"), "")],
-  [new RegExp(`^#/projects/${ID}/new$`), framed(remade("projects", "newSession"), "")],
-  [new RegExp(`^#/projects/${ID}/triggers$`), framed(remade("automations", "triggers"), "/triggers")],
-  [new RegExp(`^#/projects/${ID}/triggers/new$`), framed(remade("automations", "newTrigger"), "/triggers")],
+  [/^#\/joined$/, lazyPage("people", "joined")],
+  [new RegExp(`^#/projects/${ID}$`), inProject(heard("projects", "sessions"), "")],
+  [new RegExp(`^#/projects/${ID}/setup$`), inProject(polled("projects", "setup"), "")],
+  [new RegExp(`^#/projects/${ID}/new$`), inProject(lazyPage("projects", "newSession"), "")],
+  [new RegExp(`^#/projects/${ID}/triggers$`), inProject(lazyPage("automations", "triggers"), "/triggers")],
+  [
+    new RegExp(`^#/projects/${ID}/triggers/new$`),
+    inProject(lazyPage("automations", "newTrigger"), "/triggers"),
+  ],
   [
     new RegExp(`^#/projects/${ID}/triggers/([^/]+)/edit$`),
-    framed(remade("automations", "editTrigger"), "/triggers"),
+    inProject(lazyPage("automations", "editTrigger"), "/triggers"),
   ],
-  [new RegExp(`^#/projects/${ID}/fires$`), framed(heard("automations", "runs"), "/fires")],
-  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), framed(remade("automations", "run"), "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires$`), inProject(heard("automations", "runs"), "/fires")],
+  [new RegExp(`^#/projects/${ID}/fires/${ID}$`), inProject(lazyPage("automations", "run"), "/fires")],
   [new RegExp(`^#/projects/${ID}/webhook-refusals$`), REFUSED],
   [
     new RegExp(`^#/projects/${ID}/change-requests$`),
-    framed(heard("change-requests", "changeRequests"), "/change-requests"),
+    inProject(heard("change-requests", "changeRequests"), "/change-requests"),
   ],
   [
     new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)$`),
-    framed(remade("change-requests", "changeRequest"), "/change-requests"),
+    inProject(lazyPage("change-requests", "changeRequest"), "/change-requests"),
   ],
-  [new RegExp(`^#/projects/${ID}/usage$`), framed(remade("projects", "usage"), "/usage")],
+  [new RegExp(`^#/projects/${ID}/usage$`), inProject(lazyPage("projects", "usage"), "/usage")],
   [
     new RegExp(`^#/projects/${ID}/environment$`),
-    framed(remade("environments", "environment"), "/environment"),
+    inProject(lazyPage("environments", "environment"), "/environment"),
   ],
   [
     new RegExp(`^#/projects/${ID}/environment/builds/${ID}$`),
-    framed(remade("environments", "environmentBuild"), "/environment"),
+    inProject(lazyPage("environments", "environmentBuild"), "/environment"),
   ],
-  [new RegExp(`^#/projects/${ID}/secrets$`), framed(remade("projects", "secrets"), "/secrets")],
-  [new RegExp(`^#/projects/${ID}/settings$`), framed(remade("settings", "settings"), "/settings")],
-  [new RegExp(`^#/projects/${ID}/audit$`), framed(remade("audit", "projectAudit"), "/settings")],
-  [new RegExp(`^#/projects/${ID}/connectors$`), framed(remade("connectors", "connectors"), "/settings")],
+  [new RegExp(`^#/projects/${ID}/secrets$`), inProject(lazyPage("projects", "secrets"), "/secrets")],
+  [new RegExp(`^#/projects/${ID}/settings$`), inProject(lazyPage("settings", "settings"), "/settings")],
+  [new RegExp(`^#/projects/${ID}/audit$`), inProject(lazyPage("audit", "projectAudit"), "/settings")],
+  [new RegExp(`^#/projects/${ID}/connectors$`), inProject(lazyPage("connectors", "connectors"), "/settings")],
   [
     new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`),
-    framed(remade("connectors", "connector"), "/settings"),
+    inProject(lazyPage("connectors", "connector"), "/settings"),
   ],
-  [new RegExp(`^#/projects/${ID}/notifications$`), framed(remade("account", "notifications"), "/settings")],
+  [
+    new RegExp(`^#/projects/${ID}/notifications$`),
+    inProject(lazyPage("account", "notifications"), "/settings"),
+  ],
   [
     new RegExp(`^#/projects/${ID}/notifications/${ID}$`),
-    framed(remade("account", "notification"), "/settings"),
+    inProject(lazyPage("account", "notification"), "/settings"),
   ],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), framed(session, "")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), inProject(session, "")],
   [/^#\/account\/state$/, polled("state", "account")],
-  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), framed(polled("state", "session"), "")],
-  [new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`), framed(polled("state", "trigger"), "/triggers")],
+  [new RegExp(`^#/projects/${ID}/sessions/${ID}/state$`), inProject(polled("state", "session"), "")],
+  [
+    new RegExp(`^#/projects/${ID}/triggers/([^/]+)/state$`),
+    inProject(polled("state", "trigger"), "/triggers"),
+  ],
   [
     new RegExp(`^#/projects/${ID}/change-requests/([1-9][0-9]*)/state$`),
-    framed(polled("state", "changeRequest"), "/change-requests"),
+    inProject(polled("state", "changeRequest"), "/change-requests"),
   ],
 ];
 

@@ -50,7 +50,7 @@ const remove = async (session: Session, isList: boolean): Promise<void> => {
   else location.hash = projectLink(session.project_id);
 };
 
-/** By their entry in roles.ts. Others are the frame's (`actions.js`). */
+/** By their entry in roles.ts. Others are the frame's (`frame/actions.ts`). */
 const ACTS: Readonly<Record<string, (session: Session, isList: boolean) => Promise<void>>> = {
   "rename-session": rename,
   "archive-session": (session) => archive(session, true),

@@ -1,4 +1,4 @@
-/** The tab of the terminal. The terminal itself is loaded when a reader opens one (terminal.js). */
+/** The tab of the terminal. The terminal itself is loaded when a reader opens one (terminal.ts). */
 import { useLayoutEffect, useRef } from "react";
 import { TERMINAL_PLACE } from "./place.ts";
 import { FrameAct } from "../ui/act.tsx";

@@ -46,7 +46,7 @@ export const Act = ({ label, about, does, className = "plain" }: Act) => {
 };
 
 interface FrameAct {
-  /** An entry of actions.js. */
+  /** An entry of frame/actions.ts. */
   readonly name: string;
   /** What the entry acts on: the button's `data-` attributes. */
   readonly input: Readonly<Record<string, string>>;

@@ -47,7 +47,7 @@ interface Shown<D, F> {
 
 const OWN = "[data-own=page]";
 
-/** The page as the frame knows it (`pages.js`). */
+/** The page as the frame knows it (`frame/pages.ts`). */
 export const framedPage = <D extends object | void, F extends Followed = Followed>({
   load,
   follow,

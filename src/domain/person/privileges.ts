@@ -114,7 +114,7 @@ export const PRIVILEGES = {
   /** Let a sandbox boot: a new session, a fire, a replay. */
   start_session: { power: "work", tool: "start_session" },
   restart_session: { power: "work", tool: "start_session", act: "restart" },
-  /** End a session, or a fire that waits. */
+  /** End a session whose work is saved or stays, or a fire that waits. */
   stop_session: { power: "work" },
   /** End a session without saving, or delete it. An agent never throws away the work of a session that is not its own. */
   discard_work: { power: "work", agents: ["own", "started"] },

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
-import { OUTBOUND_EVENTS } from "./rules/outbound-event.ts";
+import { OUTBOUND_EVENTS } from "./rules/events.ts";
 import { OUTBOUND_FORMATS } from "./rules/outbound-format.ts";
 import { DISABLED_REASONS } from "./rules/outbound-tries.ts";
 import { Access, Authorized } from "../../http/api/access.ts";

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import type { OutboundEvent } from "./rules/outbound-event.ts";
+import type { OutboundEvent } from "./rules/events.ts";
 import { testMessage } from "./rules/outbound-event.ts";
 import type { OutboundFormat } from "./rules/outbound-format.ts";
 import {

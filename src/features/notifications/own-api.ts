@@ -4,7 +4,8 @@ import { Access, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText } from "../../http/api/schemas.ts";
 import { DeliveryWire, Tested } from "./api.ts";
-import { CHAT_FORMATS, NOTICE_KINDS, NOTICE_PLACES } from "./rules/own-notice.ts";
+import { NOTICE_KINDS } from "./rules/events.ts";
+import { CHAT_FORMATS, NOTICE_PLACES } from "./rules/own-notice.ts";
 import { DISABLED_REASONS } from "./rules/outbound-tries.ts";
 
 const nullable = Schema.NullOr;

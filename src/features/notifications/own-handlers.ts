@@ -18,7 +18,8 @@ import { OutboundDeliveries, type OutboundDelivery } from "./ports/outbound-deli
 import { OwnReceivers, type NewOwnReceiver, type OwnReceiver } from "./ports/own-receivers.ts";
 import { deliveryWire, receiverUrl, requireSending, sealReceiver, testWire } from "./receivers.ts";
 import { shownReceiver } from "./rules/outbound-receiver.ts";
-import { ownTest, type ChatFormat, type NoticeKind, type NoticePlace } from "./rules/own-notice.ts";
+import type { NoticeKind } from "./rules/events.ts";
+import { ownTest, type ChatFormat, type NoticePlace } from "./rules/own-notice.ts";
 
 const UNAVAILABLE = {
   not_set_up: "This service sends no mail. Its operator can name a mail server: PLATFORM_SMTP_URL.",

@@ -14,10 +14,10 @@
  *  W6 No ref is created under a name that domain/repository/git-ref.ts refuses. A ref whose name is not UTF-8 cannot be written at
  *     all: its name would differ at the repository's server.
  *
- *  W8 A person who pushes to the branches of sessions steers them: what they read there, as a plugin or instructions, she may have written.
- *     `steers` hears of it after the verdict and before the write. If it fails, nothing is written.
  *  W7 A sandbox's push of a branch is refused if its new objects contain one of the sandbox's own tokens, which everyone who reads the
  *     repository could use. Its saved work, refs/wip, is not searched: a refused save would lose the work.
+ *  W8 A person who pushes to the branches of sessions steers them: what they read there, as a plugin or instructions, she may have written.
+ *     `steers` hears of it after the verdict and before the write. If it fails, nothing is written.
  *
  * Reading is not limited here: every credential that reaches a repository may read all of it.
  */

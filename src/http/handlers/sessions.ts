@@ -43,7 +43,13 @@ import { lackAt, lackOf, listReader } from "../callers/access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import { parentSession } from "../callers/agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
-import { SandboxWire, SessionsGroup, type SessionPage, type SessionWire } from "../api/sessions/sessions.ts";
+import {
+  type CreateSession,
+  SandboxWire,
+  SessionsGroup,
+  type SessionPage,
+  type SessionWire,
+} from "../api/sessions/sessions.ts";
 import { badRequest, notFound, Unprocessable } from "../api/errors.ts";
 import {
   capReached,
@@ -63,7 +69,7 @@ import { checkModelName } from "../steps/sessions/model-names.ts";
 import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
 import { claimUploads, firstMessage } from "../steps/sessions/first-message.ts";
-import { forgetWork, type From, workFrom } from "../steps/sessions/session-from.ts";
+import { forgetWork, workFrom } from "../steps/sessions/session-from.ts";
 import { requireDiscard, stopped } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
 import { sessionPorts } from "../steps/sessions/session-ports.ts";
@@ -77,18 +83,7 @@ import { conversationStateWire } from "../steps/sessions/conversation-wire.ts";
 import { instant, pageRequest, sessionWire, wireForm } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
 
-interface Typed {
-  readonly base_ref?: string;
-  readonly from?: From;
-  readonly agent_name?: string;
-  readonly agent_model?: string;
-  readonly effort?: string;
-  readonly mode?: string;
-  readonly initial_prompt?: string;
-  readonly attachments?: readonly string[];
-  readonly name?: string;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
+type Wish = typeof CreateSession.Type;
 
 interface Beginning {
   readonly id: string;
@@ -101,7 +96,7 @@ interface Beginning {
 }
 
 /** Refuses metadata that name another beginning than the service does (domain/session/begun.ts). */
-const checkMetadata = (metadata: Typed["metadata"], begun: BegunFrom | null) =>
+const checkMetadata = (metadata: Wish["metadata"], begun: BegunFrom | null) =>
   metadata === undefined || keepsBegunFrom(metadata, begun)
     ? Effect.void
     : badRequest("metadata", "must leave begun_from out: the service says there where a session began");
@@ -110,7 +105,7 @@ const checkMetadata = (metadata: Typed["metadata"], begun: BegunFrom | null) =>
  * Checks a request against the rules for names and against the repository. Writes nothing (api.md 3: no row in any of
  * these).
  */
-const draft = Effect.fnUntraced(function* (project: Project, wish: Typed, { id, work }: Beginning) {
+const draft = Effect.fnUntraced(function* (project: Project, wish: Wish, { id, work }: Beginning) {
   yield* checkMetadata(wish.metadata, null);
   const baseRef = work?.base ?? wish.base_ref ?? project.defaultBranch;
   const parsed = parseBaseRef(baseRef);
@@ -171,7 +166,7 @@ const NOT_ADMITTED: Readonly<Record<string, string>> = {
 };
 
 /** @param mayWait whether it waits at the cap. An agent's session never does. */
-export const create = Effect.fnUntraced(function* (projectId: string, wish: Typed, mayWait = false) {
+export const create = Effect.fnUntraced(function* (projectId: string, wish: Wish, mayWait = false) {
   const project = yield* projectFor(yield* Caller, projectId);
   if (project.status !== "active") return yield* projectInactive(project);
   const id = yield* newUuid;
@@ -187,7 +182,7 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Type
 
 const begun = Effect.fnUntraced(function* (
   project: Project,
-  wish: Typed,
+  wish: Wish,
   { mayWait, ...beginning }: Beginning & { readonly mayWait: boolean },
 ) {
   const session = yield* draft(project, wish, beginning).pipe(

@@ -50,7 +50,7 @@ const start = async () => {
     Effect.runPromise(steering.handle(name, body));
   expect(await call("messages", message)).toEqual({ done: { outcome: "accepted", turn: 1 } });
   const ends: TurnEnd[] = [];
-  const fails = () => steering.goesOn(refused, (end) => void ends.push(end));
+  const fails = () => steering.fallsBack(refused, (end) => void ends.push(end));
   const run = (...duties: readonly ("goOnward" | "watch")[]) =>
     (running = duties.map((duty) => Effect.runFork(steering[duty])));
   const said = () => versions().map(({ kind, content }) => `${kind} ${JSON.stringify(content)}`);
@@ -81,7 +81,7 @@ describe("a turn whose model refuses", () => {
     await expect.poll(() => again, POLL).toEqual(["x/second"]);
     steering.observer.item(item("a", { role: "user", message_id: "a", turn_id: "a" }));
     steering.observer.item(item("b", { turn_id: "a" }));
-    expect(steering.goesOn({ state: "completed", error: null }, () => undefined)).toBe(false);
+    expect(steering.fallsBack({ state: "completed", error: null }, () => undefined)).toBe(false);
     steering.turnEnded({ state: "completed", error: null });
     run("watch");
     await expect.poll(() => feed.turnsEnded, POLL).toBe(1);

@@ -54,7 +54,7 @@ const supervised = Effect.fnUntraced(function* (
       newestTurn: null,
       cutEnd: () => ({ state: "interrupted", error: null }),
       onUntold: () => undefined,
-      goesOn: () => false,
+      fallsBack: () => false,
       turnEnded: () => undefined,
     },
     report,

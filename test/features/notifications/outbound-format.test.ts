@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { eventRecord, OUTBOUND_EVENTS } from "../../../src/features/notifications/rules/events.ts";
 import type { OutboundMessage } from "../../../src/features/notifications/rules/outbound-event.ts";
 import { formattedBody } from "../../../src/features/notifications/rules/outbound-format.ts";
 
@@ -46,4 +47,10 @@ it("says how a turn ended, and in which session", () => {
   expect(told({ ...ended, state: "interrupted" })).toBe(
     "a: the agent was interrupted in Fix &lt;it&gt;. <u|Open>",
   );
+});
+
+it.each(OUTBOUND_EVENTS)("says %s in words, though its row was written before a field existed", (type) => {
+  const record = eventRecord(type);
+  const fields = record.fields({ sessionId: null, data: {} });
+  expect(record.sentence(fields)).not.toMatch(/undefined|null|NaN/);
 });

@@ -25,7 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const pageText = (name: string) => readFileSync(new URL(`../../../docs/use/${name}`, import.meta.url), "utf8");
+const pageText = (name: string) =>
+  readFileSync(new URL(`../../../docs/use/${name}`, import.meta.url), "utf8");
 const block = (text: string, pattern: RegExp): string => {
   const [, found] = pattern.exec(text) ?? [];
   if (found === undefined) throw new Error(`The page has no block ${String(pattern)}`);

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { OUTBOUND_EVENTS } from "../../../src/features/notifications/rules/outbound-event.ts";
+import { OUTBOUND_EVENTS } from "../../../src/features/notifications/rules/events.ts";
 import {
   errorCode,
   eventually,

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import * as Effect from "effect/Effect";
 import { uuidV7 } from "../../../src/domain/ids.ts";
-import { OUTBOUND_EVENTS } from "../../../src/features/notifications/rules/outbound-event.ts";
+import { OUTBOUND_EVENTS } from "../../../src/features/notifications/rules/events.ts";
 import type { TryOutcome, Verdict } from "../../../src/features/notifications/rules/outbound-tries.ts";
 import type { ClaimedDelivery } from "../../../src/features/notifications/ports/outbound-deliveries.ts";
 import { OutboundDeliveries } from "../../../src/features/notifications/ports/outbound-deliveries.ts";

@@ -9,7 +9,7 @@
  */
 import * as Context from "effect/Context";
 import * as Schema from "effect/Schema";
-import type { OutboundEvent } from "../rules/outbound-event.ts";
+import type { OutboundEvent } from "../rules/events.ts";
 import type { OutboundFormat } from "../rules/outbound-format.ts";
 import type { DisabledReason, Health } from "../rules/outbound-tries.ts";
 import type { BadCursor } from "../../../store/ports/errors.ts";

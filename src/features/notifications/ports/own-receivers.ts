@@ -8,7 +8,8 @@
  *  R3 A receiver hears of the events since it was saved. These are news, which stay longer than a round can be away (events.ts).
  */
 import * as Context from "effect/Context";
-import type { ChatFormat, NoticeKind, NoticePlace, OwnNews } from "../rules/own-notice.ts";
+import type { NoticeKind } from "../rules/events.ts";
+import type { ChatFormat, NoticePlace, OwnNews } from "../rules/own-notice.ts";
 import type { DisabledReason, Health } from "../rules/outbound-tries.ts";
 import type { Stored } from "../../../store/ports/journal.ts";
 import type { NewDelivery, SealedReceiver } from "./outbound-webhooks.ts";

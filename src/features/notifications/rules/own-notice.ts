@@ -3,10 +3,12 @@
  * Her browser tells her the same (dashboard/live).
  */
 import { isStartedBy, type SessionOrigin } from "../../../domain/person/own-session.ts";
-import type { News } from "../../../domain/service/news.ts";
+import { NEWS } from "../../../domain/service/news.ts";
+import { eventRecord, type NoticeKind, OUTBOUND_EVENTS } from "./events.ts";
 import {
   noticesUrl,
   outboundMessage,
+  outboundType,
   TEST_EVENT,
   type OutboundMessage,
   type SourceEvent,
@@ -16,10 +18,6 @@ import { OUTBOUND_FORMATS } from "./outbound-format.ts";
 /** Where a person is told. */
 export const NOTICE_PLACES = ["mail", "chat"] as const;
 export type NoticePlace = (typeof NOTICE_PLACES)[number];
-
-/** The kinds of notices. She chooses each. */
-export const NOTICE_KINDS = ["asked", "finished"] as const;
-export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
 /** The formats of chats. A program of hers takes her project's events. */
 export const CHAT_FORMATS = OUTBOUND_FORMATS.filter((format) => format !== "standard");
@@ -40,30 +38,14 @@ export interface OwnNews {
 }
 
 /** The kinds of news among which these are (domain/service/news.ts). */
-export const NOTICE_NEWS = [
-  "session.waiting",
-  "approval.waiting",
-  "session.work_unsaved",
-  "session.turn_ended",
-  "session.failed",
-  "change_request.review_requested",
-] as const satisfies readonly News[];
+export const NOTICE_NEWS = NEWS.filter((kind) =>
+  OUTBOUND_EVENTS.some((type) => type === kind && eventRecord(type).notice !== undefined),
+);
 
-/** Null: the event has no notice. A person interrupts a turn herself. */
-export const noticeKind = ({ type, data }: Pick<SourceEvent, "type" | "data">): NoticeKind | null => {
-  switch (type) {
-    case "session.waiting":
-    case "approval.waiting":
-    case "session.work_unsaved":
-    case "change_request.review_requested":
-      return "asked";
-    case "session.turn_ended":
-      return data["state"] === "completed" || data["state"] === "failed" ? "finished" : null;
-    case "session.status":
-      return data["status"] === "failed" ? "finished" : null;
-    default:
-      return null;
-  }
+/** Null: the event has no notice. */
+export const noticeKind = (event: Pick<SourceEvent, "type" | "data">): NoticeKind | null => {
+  const type = outboundType(event);
+  return (type && eventRecord(type).notice?.(event.data)) ?? null;
 };
 
 /** Whether an event is about what is hers: a session that she started or steers, or a review that another person asks of her. */

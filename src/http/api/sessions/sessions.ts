@@ -237,7 +237,7 @@ const TurnSaves = Schema.Struct({
   }),
 }).annotate({ identifier: "TurnSaves" });
 
-const CreateSession = Schema.Struct({
+export const CreateSession = Schema.Struct({
   base_ref: Schema.optionalKey(Schema.String),
   from: Schema.optionalKey(
     Schema.Struct({
@@ -462,7 +462,7 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany, Unavailable],
     }).annotate(Access, "restart_session"),
-    remove("delete", "/:sid", { params: sessionParams, privilege: "stop_session" }),
+    remove("delete", "/:sid", { params: sessionParams, privilege: "discard_work" }),
     show("turnSaves", "/:sid/saves", {
       params: sessionParams,
       success: TurnSaves,

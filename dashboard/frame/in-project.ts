@@ -5,7 +5,7 @@
 import { ApiError } from "../api/api.ts";
 import { orNull, readAt, request } from "../api/client.ts";
 import { projectPath, type Tab } from "../projects/project.ts";
-import { remade } from "./later.ts";
+import { lazyPage } from "./later.ts";
 import { knownRole, learnRole } from "./roles.ts";
 import type { Project } from "../wire.d.ts";
 import type { Data, Live, Page } from "./page.ts";
@@ -13,7 +13,7 @@ import type { Data, Live, Page } from "./page.ts";
 /** Why a page shows only its frame, and the reader's role at that time. */
 type Absence = { absence: ApiError; project: Project; tab: Tab; role: string | null };
 
-const absent = remade("projects", "absent");
+const absent = lazyPage("projects", "absent");
 
 /** @param data of a page */
 const isAbsence = (data: Data): data is Absence => data.absence instanceof ApiError;
@@ -58,7 +58,7 @@ const following = (follow: Follow | undefined, asked: Parameters<Follow>): Live 
 };
 
 /** @param page of a project: its first parameter is the project's id @param tab the one that it belongs to */
-export const framed = ({ follow, ...page }: Page, tab: Tab): Page => ({
+export const inProject = ({ follow, ...page }: Page, tab: Tab): Page => ({
   ...page,
   load: async (params, extent) => {
     const { hash } = location;
