@@ -92,15 +92,26 @@ const faultsOf = (
   }
 };
 
-export const invalidRequest = ({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest => {
-  const name = NAMES[kind] ?? "field";
-  const issues = faultsOf(cause.issue, formatterOf(name))
+const toRefusal = (faults: readonly Fault[], part: string): BadRequest => {
+  const issues = faults
     .slice(0, ISSUES_MAX)
     .map(({ path, message }) => ({ path: path.map(String).join("."), message }));
   const { path, message } = issues[0] ?? { path: "", message: "invalid" };
   return new BadRequest({
-    error: faultSentence(path, message, kind === "Payload" ? "body" : name),
+    error: faultSentence(path, message, part),
     code: "invalid_request",
     details: { issues },
   });
 };
+
+export const invalidRequest = ({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest => {
+  const name = NAMES[kind] ?? "field";
+  return toRefusal(faultsOf(cause.issue, formatterOf(name)), kind === "Payload" ? "body" : name);
+};
+
+/** The same for the fields of a body that an endpoint without fields does not read. The library's empty struct accepts them. */
+export const unknownFields = (names: readonly string[]): BadRequest =>
+  toRefusal(
+    names.map((name) => ({ path: [name], message: "unknown field" })),
+    "body",
+  );

@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer";
 import * as Option from "effect/Option";
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http";
 import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
+import { parseRecord } from "../../ground/record.ts";
 import { parseUuid, tokenHash, tokenKind } from "../../domain/ids.ts";
 import { Directory } from "../../services/directory.ts";
 import { Identity, type Path, type Principal } from "../../store/ports/people/identity.ts";
@@ -22,6 +23,7 @@ import { privilegeRule, type Privilege } from "../../domain/person/privileges.ts
 import { Access, Authorized, Caller, type Arrived } from "../api/access.ts";
 import {
   type BadRequest,
+  badRequest,
   Forbidden,
   NotFound,
   notFound,
@@ -30,7 +32,7 @@ import {
 } from "../api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../reading/body.ts";
 import { sessionHash } from "../pages/dashboard-sessions.ts";
-import { invalidRequest } from "../answers/issues.ts";
+import { invalidRequest, unknownFields } from "../answers/issues.ts";
 import { Addresses } from "../limits.ts";
 import { heldBy, Openings } from "./openings.ts";
 import { askedHere, recordLack, tokenRefused } from "../answers/refused-requests.ts";
@@ -159,10 +161,11 @@ export const authorizedLayer = Layer.effect(
       );
     return Authorized.of((handle, { endpoint }) => {
       const privilege = privilegeOf(endpoint);
-      const hasBody = endpoint.payload.size > 0;
+      const takesBody = endpoint.payload.size > 0;
       const answered = inOneShape(handle);
       return Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest;
+        const hasBody = takesBody || sendsBody(request);
         const { params } = yield* HttpRouter.RouteContext;
         // The decoder refuses text that is not an id, for every token alike.
         const projectId = parseUuid(params["pid"] ?? "");
@@ -177,6 +180,7 @@ export const authorizedLayer = Layer.effect(
             yield* Effect.provideService(requireHere(caller, privilege), Directory, directory);
           // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
           if (hasBody) yield* bodyOf(request, caller, privilege);
+          if (hasBody && !takesBody) yield* requireEmpty(request);
           return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
         });
         const asked = yield* askedHere;
@@ -237,6 +241,24 @@ const inOneShape = <E, R>(handle: Handle<E, R>): Handle<E | BadRequest | Unsuppo
       response.status === 415 ? Effect.fail(unsupportedMedia()) : Effect.succeed(response),
     ),
   );
+
+/** Whether a body comes with a request that may change something. */
+const sendsBody = ({ method, headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  method !== "GET" &&
+  method !== "HEAD" &&
+  (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0);
+
+/** An endpoint without fields accepts an empty body and an empty object. The body has been read. */
+const requireEmpty = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const text = yield* Effect.orDie(request.text);
+  if (text === "") return;
+  const [type = ""] = (request.headers["content-type"] ?? "application/json").split(";");
+  if (type.trim().toLowerCase() !== "application/json") return yield* unsupportedMedia();
+  const body = parseRecord(text);
+  if (body === null) return yield* badRequest("", "must be empty, or an empty JSON object");
+  const names = Object.keys(body);
+  if (names.length > 0) return yield* unknownFields(names);
+});
 
 const unsupportedMedia = () =>
   new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });

@@ -118,6 +118,23 @@ describe("a body", () => {
     expect(refusal(answer)).toEqual([415, "unsupported_media_type"]);
   });
 
+  it.each([
+    ["POST", `/v1/people/${randomUUID()}/reactivate`],
+    ["DELETE", `/v1/tokens/${randomUUID()}`],
+  ])("of an endpoint without fields is empty or an empty object: %s", async (method, target) => {
+    const send = (body: string, type = "application/json") =>
+      service.request(method, target, { stream: body, headers: { "content-type": type } });
+    for (const body of ["", "{}"]) expect((await send(body)).status).toBe(404);
+    const unknown = await send('{"nonsense":1,"more":2}');
+    expect(refusal(unknown)).toEqual([400, "invalid_request"]);
+    expect(fields(unknown)["error"]).toBe("Unknown field `nonsense`.");
+    expect(issuesOf(unknown).map(({ path }) => path)).toEqual(["nonsense", "more"]);
+    for (const body of ["not json", "null", "[]", "1"])
+      expect(fields(await send(body))["error"]).toBe("The body must be empty, or an empty JSON object.");
+    expect(refusal(await send("x", "text/plain"))).toEqual([415, "unsupported_media_type"]);
+    expect(refusal(await send("x".repeat(MIB + 1)))).toEqual([413, "body_too_large"]);
+  });
+
   it("larger than 1 MiB is 413, with or without a length, and ends the connection", async () => {
     const text = JSON.stringify({ initial_prompt: "x".repeat(MIB) });
     const chunked = Readable.from([text.slice(0, MIB / 2), text.slice(MIB / 2)]);
