@@ -16,7 +16,7 @@ beforeAll(async () => {
   server = createServer(({ url, headers }, response) => {
     seen.push({ url, headers });
     if (headers["x-api-key"] === "moved") {
-      response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
+      response.writeHead(302, { location: "https://login.example.org/moved?token=1" }).end();
       return;
     }
     const isGood = headers["x-api-key"] === GOOD;
@@ -61,7 +61,11 @@ it.live("tells a wrong key, and follows no redirect with it", () =>
       outcome: "rejected",
       message: "api.anthropic.com rejects the key (401). It says: invalid x-api-key",
     });
-    expect(yield* trying("moved")).toMatchObject({ outcome: "unknown" });
+    expect(yield* trying("moved")).toMatchObject({
+      outcome: "unknown",
+      message:
+        "api.anthropic.com answers with a redirect to https://login.example.org/(key), which is not followed.",
+    });
   }),
 );
 

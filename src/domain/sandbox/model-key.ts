@@ -11,6 +11,13 @@ export interface KeyQuestion {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The provider's answer to it. */
+export interface KeyAnswer {
+  readonly status: number;
+  readonly text: string;
+  readonly redirect?: URL | null;
+}
+
 export interface KeyVerdict {
   /** `unknown`: the provider gave no answer about the key. */
   readonly outcome: "accepted" | "rejected" | "unknown";
@@ -74,6 +81,19 @@ const wordsIn = (text: string, key: string): string => {
   return cutText(storableText(key === "" ? message : message.replaceAll(key, "(key)")), WORDS_MAX);
 };
 
+export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
+/** A redirect, as part of a sentence about its host. It is not followed: the key would go to another place. */
+const redirectWords = (to: string): string => `answers with a redirect${to}, which is not followed`;
+export const UNFOLLOWED = redirectWords("");
+
+/** The place without its query, which may have a secret. */
+const placeWords = (to: URL | null, key: string): string => {
+  if (to === null || !/^https?:$/.test(to.protocol)) return "";
+  const place = `${to.origin}${to.pathname}`;
+  return ` to ${cutText(key === "" ? place : place.replaceAll(key, "(key)"), WORDS_MAX)}`;
+};
+
 const quoteProvider = (words: string): string => (words === "" ? "" : ` It says: ${words}`);
 
 /** Google refuses a wrong key with 400. */
@@ -84,10 +104,17 @@ const isWrongKey = (status: number, words: string): boolean =>
 export const keyVerdict = (
   { host }: Pick<ModelProvider, "host">,
   key: string,
-  { status, text }: { readonly status: number; readonly text: string },
+  { status, text, redirect = null }: KeyAnswer,
 ): KeyVerdict => {
   if (status >= 200 && status < 300)
     return { outcome: "accepted", message: `${host} accepts the key.`, advice: null };
+  if (isRedirect(status))
+    return {
+      outcome: "unknown",
+      message: `${host} ${redirectWords(placeWords(redirect, key))}.`,
+      advice:
+        "Check whether the API has moved, or whether a proxy or a sign-in page answers in place of the provider.",
+    };
   const words = wordsIn(text, key);
   if (isWrongKey(status, words))
     return {
@@ -109,7 +136,7 @@ export const keyVerdict = (
 export const callRefusal = (
   { host }: Pick<ModelProvider, "host">,
   key: string,
-  { status, text }: { readonly status: number; readonly text: string },
+  { status, text }: KeyAnswer,
 ): string | null => {
   const words = wordsIn(text, key);
   if (isWrongKey(status, words)) return `${host} rejects the key (${status}).${quoteProvider(words)}`;

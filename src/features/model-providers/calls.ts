@@ -26,6 +26,7 @@ import { suspendedMessage } from "../../domain/connector/own-credential.ts";
 import type { CountedTokens, ProviderKind } from "../../domain/sandbox/account-provider.ts";
 import type { CallEstimate, CountedCall, SpendingCaller } from "../../domain/sandbox/spend.ts";
 import { GATEWAY_PROVIDER } from "../../domain/sandbox/model.ts";
+import { isRedirect } from "../../domain/sandbox/model-key.ts";
 import { isNothing, TokensReader, usageIn } from "../../domain/sandbox/model-tokens.ts";
 import type { ModelAnswer, ModelDoor, ModelRefusal, ModelRequest } from "../../sandbox/model-door.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -40,7 +41,6 @@ import { type CallEnd, makeNoting } from "./refusals.ts";
 import { type ModelProvider, ModelProviders, type ProvidersOfSandbox } from "./ports/model-providers.ts";
 import {
   GatewayServer,
-  isRedirect,
   ModelServers,
   type ModelServersPort,
   REDIRECTED,

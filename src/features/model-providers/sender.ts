@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import type * as Scope from "effect/Scope";
 import { trustedHosts } from "../../ground/net/address.ts";
-import { type NetClient, openClient, readBody } from "../../ground/net/client.ts";
+import { type NetClient, openClient, readBody, redirectIn } from "../../ground/net/client.ts";
 import type { Network } from "../../ground/net/dial.ts";
 import { NetFault } from "../../ground/net/fault.ts";
 import { ownAddresses } from "../../ground/net/own-addresses.ts";
@@ -34,7 +34,8 @@ const over = (client: NetClient): ModelServersPort => ({
       try: async (signal) => {
         const answer = await client.request({ url, headers, signal, withinMs: READ_MS });
         const limits = { host: url.hostname, maxBytes: READ_BYTES, withinMs: READ_MS };
-        return { status: answer.statusCode, text: (await readBody(answer.body, limits)).toString("utf8") };
+        const text = (await readBody(answer.body, limits)).toString("utf8");
+        return { status: answer.statusCode, text, redirect: redirectIn(answer, url) };
       },
       catch: unreached,
     }),

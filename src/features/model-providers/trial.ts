@@ -1,8 +1,8 @@
 /** Asks a provider for its models before it is saved, which costs nothing. */
 import * as Effect from "effect/Effect";
 import type { ProviderKind } from "../../domain/sandbox/account-provider.ts";
-import { keyVerdict, noVerdict } from "../../domain/sandbox/model-key.ts";
-import { isRedirect, ModelServers, REDIRECTED, type Unreached } from "./ports/model-servers.ts";
+import { isRedirect, keyVerdict, noVerdict } from "../../domain/sandbox/model-key.ts";
+import { ModelServers, type Unreached } from "./ports/model-servers.ts";
 import { listedModels, listRequest } from "./rules/kinds.ts";
 
 export interface Trial {
@@ -54,9 +54,8 @@ export const tryProvider = Effect.fnUntraced(function* ({
     Effect.match({
       onFailure: (fault) => notReached(host, fault),
       onSuccess: (answer): TrialResult => {
-        if (isRedirect(answer.status))
-          return refusedBy({ ...noVerdict({ host }, REDIRECTED.why), advice: null });
         const judged = keyVerdict({ host }, trial.key, answer);
+        if (isRedirect(answer.status)) return refusedBy({ ...judged, advice: "Its base URL may be another one." });
         if (judged.outcome !== "accepted") return refusedBy(judged);
         const models = listedModels(answer.text);
         return models === null

@@ -101,7 +101,8 @@ const secureConnector = (options: DialOptions): buildConnector.connector => {
 
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308]);
 
-const redirectIn = ({ statusCode, headers }: NetAnswer, base: URL): URL | null => {
+/** The place that an answer redirects to. */
+export const redirectIn = ({ statusCode, headers }: NetAnswer, base: URL): URL | null => {
   const { location } = headers;
   return REDIRECT_STATUS.has(statusCode) && typeof location === "string"
     ? URL.parse(location, base.href)

@@ -6,6 +6,7 @@ import {
   keyVerdict,
   NOT_A_KEY,
   noVerdict,
+  type KeyAnswer,
   type KeyVerdict,
 } from "../../domain/sandbox/model-key.ts";
 import type { ModelProvider } from "../../domain/sandbox/model.ts";
@@ -24,10 +25,15 @@ export interface ProviderRequest {
   readonly deadlineMs: number;
 }
 
+export interface ProviderAnswer extends Omit<KeyAnswer, "redirect"> {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** One exchange without redirects. `why`: why there is no answer, as part of a sentence. */
 export type AskProvider = (
   request: ProviderRequest,
-) => Effect.Effect<{ readonly status: number; readonly text: string }, { readonly why: string }>;
+) => Effect.Effect<ProviderAnswer, { readonly why: string }>;
 
 /** The way to providers. Without one, no key is tried. */
 export const Providers = Context.Reference<AskProvider>("platform/services/Providers", {
@@ -43,16 +49,20 @@ export const tryKey = Effect.fnUntraced(function* (
   if (question === null) return NOT_A_KEY;
   const ask = yield* Providers;
   const { path, headers } = question;
+  const url = `https://${provider.host}${path}`;
   return yield* ask({
     method: "GET",
-    url: `https://${provider.host}${path}`,
+    url,
     headers: { accept: "application/json", "user-agent": "platform", ...headers },
     body: null,
     maxBytes: ANSWER_BYTES,
     deadlineMs: ANSWER_MS,
   }).pipe(
     Effect.match({
-      onSuccess: (answer) => keyVerdict(provider, key, answer),
+      onSuccess: ({ status, text, headers: { location } }) => {
+        const redirect = location === undefined ? null : URL.parse(location, url);
+        return keyVerdict(provider, key, { status, text, redirect });
+      },
       onFailure: ({ why }) => noVerdict(provider, why),
     }),
   );

@@ -54,11 +54,25 @@ describe("a model's key", () => {
       "api.openai.com says nothing about the key (429). It says: slow down",
     ],
     [openai, { status: 502, text: "<html>" }, "unknown", "api.openai.com says nothing about the key (502)."],
-    [openai, { status: 302, text: "" }, "unknown", "api.openai.com says nothing about the key (302)."],
   ])("is judged by the answer of its provider: $1.status", (provider, given, outcome, message) => {
     const verdict = keyVerdict(provider, "sk-1", given);
     expect(verdict).toMatchObject({ outcome, message });
     expect(verdict.advice === null).toBe(outcome === "accepted");
+  });
+
+  test.each([
+    ["", ""],
+    ["https://login.example.org/in?token=secret#x", " to https://login.example.org/in"],
+    ["https://example.org/sk-1", " to https://example.org/(key)"],
+    ["mailto:x@example.org", ""],
+  ])("is not judged by a redirect to %j", (place, to) => {
+    const redirect = URL.parse(place);
+    expect(keyVerdict(openai, "sk-1", { status: 302, text: "", redirect })).toEqual({
+      outcome: "unknown",
+      message: `api.openai.com answers with a redirect${to}, which is not followed.`,
+      advice:
+        "Check whether the API has moved, or whether a proxy or a sign-in page answers in place of the provider.",
+    });
   });
 
   test("shows a part of long words only", () => {

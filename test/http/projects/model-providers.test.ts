@@ -132,7 +132,7 @@ describe("a provider of models", () => {
   it("that redirects is not saved, and the refusal names the redirect", async () => {
     const answer = expectStatus(await post(acme("moved", { base_url: url.replace("/v1", "/moved") })), 422);
     expect(fields(answer)["error"]).toBe(
-      `${new URL(url).host} answers with a redirect, which is not followed: its base URL may be another one. Nothing was saved.`,
+      `${new URL(url).host} answers with a redirect to ${url}/models, which is not followed. Its base URL may be another one. Nothing was saved.`,
     );
   });
 

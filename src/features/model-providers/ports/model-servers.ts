@@ -2,6 +2,7 @@
 import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import type { Readable } from "node:stream";
+import { UNFOLLOWED, type KeyAnswer } from "../../../domain/sandbox/model-key.ts";
 
 type Headers = Readonly<Record<string, string | string[]>>;
 
@@ -38,21 +39,12 @@ export interface ModelServersPort {
   /** Whether the operator lets the service reach this place. The place is not asked. */
   readonly check: (url: URL) => Effect.Effect<void, Unreached>;
   /** One read, whose time and size are bounded. */
-  readonly read: (
-    url: URL,
-    headers: Headers,
-  ) => Effect.Effect<{ readonly status: number; readonly text: string }, Unreached>;
+  readonly read: (url: URL, headers: Headers) => Effect.Effect<KeyAnswer, Unreached>;
 }
 
 const why = "is not asked by this service";
-/** A redirect is not followed: the key would go to another place. */
-export const REDIRECTED: Unreached = {
-  why: "answers with a redirect, which is not followed: its base URL may be another one",
-  discreetWhy: "answers with a redirect, which is not followed: its base URL may be another one",
-  isLate: false,
-};
-
-export const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+const unfollowed = `${UNFOLLOWED}: its base URL may be another one`;
+export const REDIRECTED: Unreached = { why: unfollowed, discreetWhy: unfollowed, isLate: false };
 
 const none = Effect.fail({ why, discreetWhy: why, isLate: false });
 
