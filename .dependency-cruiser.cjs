@@ -31,10 +31,19 @@ module.exports = {
   forbidden: [
     {
       name: "no-cycles",
-      comment: "Two files that need each other are one, or have a third inside. Types may point both ways.",
+      comment:
+        "Two files that need each other are one, or have a third inside. The twins' types may point both ways.",
       severity: "error",
       from: {},
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "no-cycles-of-types",
+      comment:
+        "Shipped files that need each other's types cannot be read one after the other. The twins' tables name their rows, which name the tables.",
+      severity: "error",
+      from: { path: "^(src|daemon|dashboard|demo)/" },
+      to: { circular: true },
     },
     {
       name: "resolvable",

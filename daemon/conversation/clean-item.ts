@@ -1,12 +1,12 @@
 /** Makes an item of the conversation fit to leave the sandbox: without secrets, storable, and within the limits. */
 import {
-  isClosed,
   OUTPUT_INLINE_MAX,
   type AgentRequest,
   type ContentPart,
   type FileChange,
   type ToolCall,
 } from "../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../src/domain/conversation/growing.ts";
 import { cutText, storableText } from "../../src/domain/text.ts";
 import type { ItemDraft } from "../adapters/adapter.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";

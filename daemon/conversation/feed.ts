@@ -18,13 +18,13 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { BoundedMap } from "../../src/ground/bounded-map.ts";
-import {
-  isClosed,
-  type ItemError,
-  type NativeItem,
-  type TextDelta,
-  type TurnNow,
+import type {
+  ItemError,
+  NativeItem,
+  TextDelta,
+  TurnNow,
 } from "../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../src/domain/conversation/growing.ts";
 import type { ConversationObserver, ItemDraft } from "../adapters/adapter.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { cleanItem, cleanLabel } from "./clean-item.ts";

@@ -7,12 +7,12 @@ import { queries } from "../api/queries.ts";
 import { counted } from "../elements/format.ts";
 import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
+import { OwnNotifications, ownQuery } from "../notifications/own.tsx";
 import { Act, FrameAct } from "../ui/act.tsx";
 import { Form, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Detail, Empty, Facts, More, Row, Tag, Time } from "../ui/parts.tsx";
 import { GrantFields, grantOf } from "./grant.tsx";
-import { Notices, noticesQuery } from "./notices.tsx";
 import { showToken } from "./token.ts";
 
 type Me = Answer<"GET /v1/me">;
@@ -217,7 +217,7 @@ const Account = ({ me }: { readonly me: Me | null }) => (
       </FrameAct>
     </p>
     {me?.user.role === "owner" && me.token.project_id === null && <Names me={me} />}
-    <Notices />
+    <OwnNotifications />
     <Tokens me={me} />
   </>
 );
@@ -228,7 +228,7 @@ export const account = framedPage<void>({
       queries.infiniteQuery(tokensQuery),
       queries.query(projectsQuery),
       queries.query(holdersQuery),
-      queries.query(noticesQuery),
+      queries.query(ownQuery),
     ]);
   },
   title: () => "Account",

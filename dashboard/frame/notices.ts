@@ -1,4 +1,4 @@
-/** Short notices above every page: what an action did, why it failed, or why the page cannot be read. */
+/** Short notices that float over every page: what an action did, why it failed, or why the page cannot be read. */
 import { h } from "../elements/dom.ts";
 import { button, callout, prose } from "../elements/parts.ts";
 import type { Me } from "../wire.d.ts";

@@ -82,11 +82,11 @@ const ROUTES: [RegExp, Page][] = [
   ],
   [
     new RegExp(`^#/projects/${ID}/notifications$`),
-    inProject(lazyPage("account", "notifications"), "/settings"),
+    inProject(lazyPage("account", "receivers"), "/settings"),
   ],
   [
     new RegExp(`^#/projects/${ID}/notifications/${ID}$`),
-    inProject(lazyPage("account", "notification"), "/settings"),
+    inProject(lazyPage("account", "receiver"), "/settings"),
   ],
   [new RegExp(`^#/projects/${ID}/sessions/${ID}$`), inProject(session, "")],
   [/^#\/account\/state$/, polled("state", "account")],

@@ -10,7 +10,8 @@
  */
 import * as Effect from "effect/Effect";
 import type { AttachmentHead } from "../domain/conversation/attachment.ts";
-import { attachmentIds, isClosed, contentText } from "../domain/conversation/conversation.ts";
+import { attachmentIds, contentText } from "../domain/conversation/conversation.ts";
+import { isClosed } from "../domain/conversation/growing.ts";
 import type { SandboxStatus } from "../domain/session/session.ts";
 import type { MessageHandedOver, OutgoingMessage } from "../domain/conversation/steering.ts";
 import { conversation, type ConversationCommand } from "../machines/conversation.ts";

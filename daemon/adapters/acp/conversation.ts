@@ -13,13 +13,13 @@ import { randomBytes } from "node:crypto";
 import type { ContentBlock, RequestPermissionRequest, SessionUpdate } from "@agentclientprotocol/sdk";
 import {
   EMPTY_ITEM,
-  isClosed,
   TEXT_KEPT_MAX,
   type ContentPart,
   type ItemError,
   planRequest,
   type ProposedPlan,
 } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import type { ConversationObserver, ItemDraft } from "../adapter.ts";
 import {

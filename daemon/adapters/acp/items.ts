@@ -8,7 +8,6 @@ import type {
 } from "@agentclientprotocol/sdk";
 import * as Schema from "effect/Schema";
 import {
-  isClosed,
   OUTPUT_KEPT_MAX,
   type AgentRequest,
   type FileChange,
@@ -16,6 +15,7 @@ import {
   type ProposedPlan,
   ToolKind,
 } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { cutText } from "../../../src/domain/text.ts";
 import { makePatch } from "./diff.ts";
 import type { ItemDraft } from "../adapter.ts";

@@ -13,7 +13,6 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   EMPTY_ITEM,
-  isClosed,
   NO_USAGE,
   type ContentPart,
   type FileChange,
@@ -22,6 +21,7 @@ import {
   type Usage,
   type ToolCall,
 } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { isRecord } from "../../../src/ground/record.ts";
 import type { ItemDraft } from "../adapter.ts";
 import { usageIn } from "../../../src/domain/sandbox/model-tokens.ts";

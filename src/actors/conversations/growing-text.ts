@@ -6,7 +6,8 @@
  *     readers have that version, text goes on to continue what they have.
  *  G3 If a text was replaced, or a part of it is missing, nothing goes out until its next version is written.
  */
-import { isClosed, type NativeItem, type TextDelta } from "../../domain/conversation/conversation.ts";
+import type { NativeItem, TextDelta } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import type { ItemDelta } from "../../services/sessions/conversation-hub.ts";
 import type { ChangedConversation, Item } from "../../store/ports/sessions/conversations.ts";
 

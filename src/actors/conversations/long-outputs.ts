@@ -1,7 +1,7 @@
 /** Keeps the whole output of tools whose items have only its beginning. The daemon has it for a while. */
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
-import { isClosed } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import { DaemonClient } from "../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../sandbox/port.ts";
 import { withLink } from "../../services/answered.ts";

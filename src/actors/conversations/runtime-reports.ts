@@ -11,12 +11,8 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Queue from "effect/Queue";
 import * as Schedule from "effect/Schedule";
-import {
-  isClosed,
-  isTurnOpen,
-  type NativeItem,
-  type TurnNow,
-} from "../../domain/conversation/conversation.ts";
+import { isTurnOpen, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import { rowText } from "../../domain/conversation/row-texts.ts";
 import { storableText } from "../../domain/text.ts";
 import type { ConversationEvent } from "../../machines/conversation-events.ts";

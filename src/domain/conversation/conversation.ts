@@ -3,12 +3,11 @@
  * one agent runtime.
  *
  *  V1 An item has one id for ever. A later version of it has a higher `rev`, and replaces the earlier one whole.
- *  V2 A closed item (`isClosed`) gets no other status.
+ *  V2 A closed item (`isClosed` of growing.ts) gets no other status.
  *  V3 A text that grows keeps its beginning: a delta names the offset at which it continues.
  *  V4 Items are shown in the order in which the agent made them (`order`), in whatever order they are reported.
  */
 import * as Schema from "effect/Schema";
-import { isOpen } from "./growing.ts";
 
 /** How much of a tool's output an item holds, in bytes. The rest is kept apart. */
 export const OUTPUT_INLINE_MAX = 64 * 1024;
@@ -36,9 +35,6 @@ export const WorkStatus = Schema.Literals([
 ]);
 export type WorkStatus = typeof WorkStatus.Type;
 export type ItemStatus = SentStatus | WorkStatus;
-
-/** Whether the item is finished. */
-export const isClosed = (status: ItemStatus): boolean => !isOpen({ status });
 
 /** Who said something. */
 export interface Author {

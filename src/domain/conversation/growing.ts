@@ -10,6 +10,9 @@ const OPEN: ReadonlySet<ItemStatus> = new Set(["queued", "sending", "pending", "
 /** Whether the item may still change. */
 export const isOpen = ({ status }: { readonly status: ItemStatus }): boolean => OPEN.has(status);
 
+/** Whether the item is finished. */
+export const isClosed = (status: ItemStatus): boolean => !isOpen({ status });
+
 /** @returns the text of an item's parts */
 export const contentText = ({ content }: { readonly content: readonly ContentPart[] }): string =>
   content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");

@@ -1,7 +1,8 @@
 /** Words that a person looks for in messages, and the sentence around them. Both stores use it. */
 import { cutText } from "../text.ts";
 import type { RequestAnswer } from "./steering.ts";
-import { contentText, isClosed, type ContentPart, type ItemStatus } from "./conversation.ts";
+import { contentText, type ContentPart, type ItemStatus } from "./conversation.ts";
+import { isClosed } from "./growing.ts";
 
 /** How many words of a search count. */
 const WORDS_MAX = 10;

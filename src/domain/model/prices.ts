@@ -4,7 +4,14 @@
  * The table has the makers' usual prices of 2026-11-30, for prompts of usual length and without discounts.
  */
 import * as Schema from "effect/Schema";
-import type { CountedTokens } from "../sandbox/account-provider.ts";
+
+/** The tokens of calls. */
+export interface CountedTokens {
+  /** Tokens of the prompts, with the cached ones. */
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
 
 /** Dollars for a million tokens. The most is far above any model's. */
 const dollars = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }));

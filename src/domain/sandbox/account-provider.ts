@@ -6,7 +6,7 @@
  *     (../connector/own-credential.ts). A trigger's session has no person.
  *  V2 Of several with one name, it uses that of the narrowest owner.
  */
-import type { Prices } from "../model/prices.ts";
+import type { CountedTokens, Prices } from "../model/prices.ts";
 
 /** The name of the account's providers and of the managed gateway inside every sandbox, on port 80 (api.md 8). */
 export const MODEL_HOST = "llm.platform.internal";
@@ -46,15 +46,11 @@ export const insideAddress = (name: string): string => `http://${MODEL_HOST}/${n
 export const PLACEHOLDER_KEY = "kept-by-the-platform";
 
 /** What passed the service of one model to the account's own providers, on one day. */
-export interface PassedUsage {
+export interface PassedUsage extends CountedTokens {
   /** `YYYY-MM-DD`, in UTC. */
   readonly day: string;
   /** `provider/model`. */
   readonly model: string;
-  /** Tokens of the prompts, with the cached ones. */
-  readonly input: number;
-  readonly cached: number;
-  readonly output: number;
   readonly calls: number;
   /** How many of the calls named no tokens, as if they broke off before. */
   readonly untoldCalls: number;
@@ -63,6 +59,3 @@ export interface PassedUsage {
   /** Billionths of a dollar. 0: no price was known. */
   readonly cost: number;
 }
-
-/** The tokens of calls. `input` is with the cached ones. */
-export type CountedTokens = Pick<PassedUsage, "input" | "cached" | "output">;

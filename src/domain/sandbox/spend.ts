@@ -4,7 +4,7 @@
  */
 import { utcDay } from "../conversation/usage.ts";
 import { THIS_SESSION } from "../session/model-errors.ts";
-import type { CountedTokens } from "./account-provider.ts";
+import type { CountedTokens } from "../model/prices.ts";
 import { parseJson } from "../../ground/record.ts";
 
 /** The subjects of sums, in the order in which a refusal names limits. */

@@ -8,12 +8,12 @@ import { Actors } from "../../services/actors.ts";
 import { AGENT_NAME_RULE, isAgentName } from "../../domain/sandbox/agent.ts";
 import {
   attachmentIds,
-  isClosed,
   contentText,
   type Author,
   type FilePart,
   type ProposedPlan,
 } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import { knownFacts } from "../../domain/model/known-models.ts";
 import { isLive } from "../../domain/session/session.ts";
 import { PLAN_APPROVED, QUEUE_MAX, type RequestAnswer } from "../../domain/conversation/steering.ts";

@@ -6,12 +6,8 @@
  *  K2 Memory is bounded: of one sandbox, so many ended calls are remembered.
  */
 import { BoundedMap } from "../../ground/bounded-map.ts";
-import {
-  isClosed,
-  isTurnOpen,
-  type NativeItem,
-  type TurnNow,
-} from "../../domain/conversation/conversation.ts";
+import { isTurnOpen, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import { ROOT, type SpanName, type SpanReport } from "../../domain/service/span.ts";
 import type { Spent } from "../../store/ports/sessions/conversations.ts";
 import { nowMs, type MeasuresApi, type TracesApi } from "../../telemetry/port.ts";

@@ -3,7 +3,8 @@
  * that they cannot differ. The caller holds the conversation's lock and has read every row that the write concerns.
  */
 import { isDeepStrictEqual } from "node:util";
-import { isClosed, NO_USAGE, contentText, type Usage } from "../../domain/conversation/conversation.ts";
+import { NO_USAGE, contentText, type Usage } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import { firstSentence, shortRequest } from "../../domain/conversation/row-texts.ts";
 import { cutText } from "../../domain/text.ts";
 import { addUsage, usageSince } from "../../domain/conversation/usage.ts";

@@ -4,12 +4,12 @@
  */
 import {
   INSIDE,
-  isClosed,
   NO_USAGE,
   type AgentRequest,
   type Author,
   type NativeItem,
 } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import { derivedUuid } from "../../domain/ids.ts";
 import { storableText } from "../../domain/text.ts";
 import { type ConversationDraft, type ItemVersion, OWN_ITEM } from "./draft.ts";

@@ -2,7 +2,7 @@
  * What a step of a conversation's machine means for its items. Both adapters use it, so that they cannot differ. The
  * draft knows the items that `stepConcerns` names.
  */
-import { isClosed } from "../../domain/conversation/conversation.ts";
+import { isClosed } from "../../domain/conversation/growing.ts";
 import type { MessageDraft, RequestAnswer } from "../../domain/conversation/steering.ts";
 import { storableText } from "../../domain/text.ts";
 import {

@@ -11,7 +11,8 @@ import { messageItems, TOP } from "../../../daemon/adapters/opencode/items.ts";
 import { readMessage, type Recorded } from "../../../daemon/adapters/opencode/records.ts";
 import { ConversationFeed } from "../../../daemon/conversation/feed.ts";
 import { Redactor } from "../../../src/domain/secret/redactor.ts";
-import { isClosed, type NativeItem, type TurnNow } from "../../../src/domain/conversation/conversation.ts";
+import type { NativeItem, TurnNow } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { eventsOf, LISTING, openRequests, SESSION, type RecordedEvent } from "../support/recorded.ts";
 
 const EVENTS = eventsOf();

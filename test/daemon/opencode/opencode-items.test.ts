@@ -11,12 +11,8 @@ import {
   readPart,
   type Recorded,
 } from "../../../daemon/adapters/opencode/records.ts";
-import {
-  isClosed,
-  NativeItem,
-  NO_USAGE,
-  TEXT_KEPT_MAX,
-} from "../../../src/domain/conversation/conversation.ts";
+import { NativeItem, NO_USAGE, TEXT_KEPT_MAX } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { addUsage } from "../../../src/domain/conversation/usage.ts";
 import { LISTING, openRequests, SESSION, snapshot } from "../support/recorded.ts";
 

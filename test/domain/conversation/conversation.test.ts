@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { isClosed, SentStatus, WorkStatus } from "../../../src/domain/conversation/conversation.ts";
+import { SentStatus, WorkStatus } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 
 test("knows which items are finished", () => {
   const open = [...SentStatus.literals, ...WorkStatus.literals].filter((status) => !isClosed(status));

@@ -2,7 +2,7 @@
  * Peace where people talk to agents, and then the books (src/machines/conversation.ts M1 to M7, src/domain/conversation/steering.ts Y1 and
  * Y2): what was promised is kept, what waits is sent, and each agent has heard what is on record.
  */
-import { isClosed } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { derivedUuid } from "../../../src/domain/ids.ts";
 import type { Session } from "../../../src/store/ports/sessions/sessions.ts";
 import type { Item } from "../../../src/store/ports/sessions/conversations.ts";

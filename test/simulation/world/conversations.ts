@@ -1,6 +1,7 @@
 /** The invariants of conversations (src/store/ports/sessions/conversations.ts N1 to N4). */
 import { isDeepStrictEqual } from "node:util";
-import { isClosed, type ItemStatus } from "../../../src/domain/conversation/conversation.ts";
+import type { ItemStatus } from "../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import type { ConversationRow, TableSet } from "../../twins/store/tables.ts";
 import type { NewApproval } from "../../../src/features/approvals/ports/approvals.ts";
 import type { Item, NotedReport } from "../../../src/store/ports/sessions/conversations.ts";

@@ -3,7 +3,7 @@
  *
  *  A token is about four characters. Pictures have more characters than that, so the prompt's estimate has a limit.
  */
-import type { CountedTokens } from "../../../domain/sandbox/account-provider.ts";
+import type { CountedTokens } from "../../../domain/model/prices.ts";
 
 /** The most tokens of a prompt that are reserved. */
 export const RESERVED_INPUT_MAX = 200_000;

@@ -14,7 +14,8 @@
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
 import { BoundedMap } from "../../../ground/bounded-map.ts";
-import { isClosed, type NativeItem } from "../../../domain/conversation/conversation.ts";
+import type { NativeItem } from "../../../domain/conversation/conversation.ts";
+import { isClosed } from "../../../domain/conversation/growing.ts";
 import { itemBytes, ConversationDraft } from "../../conversations/draft.ts";
 import { isNews, noteReport } from "../../conversations/notes.ts";
 import type {

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { isClosed } from "../../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../../src/domain/conversation/growing.ts";
 import { Conversations, type Item } from "../../../../src/store/ports/sessions/conversations.ts";
 import { Sessions } from "../../../../src/store/ports/sessions/sessions.ts";
 import { type Check } from "../fixture.ts";

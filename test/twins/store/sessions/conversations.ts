@@ -1,7 +1,8 @@
 /** Conversations in memory: see postgres/conversations/conversations.ts. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
-import { isClosed, OUTPUT_KEPT_MAX } from "../../../../src/domain/conversation/conversation.ts";
+import { OUTPUT_KEPT_MAX } from "../../../../src/domain/conversation/conversation.ts";
+import { isClosed } from "../../../../src/domain/conversation/growing.ts";
 import { hasWords, searchedText, searchWords } from "../../../../src/domain/conversation/search.ts";
 import { storableText } from "../../../../src/domain/text.ts";
 import {

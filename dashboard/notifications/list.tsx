@@ -95,7 +95,7 @@ interface Shown {
   readonly project: Project;
 }
 
-const Notifications = ({ data: { project } }: { readonly data: Shown }) => {
+const Receivers = ({ data: { project } }: { readonly data: Shown }) => {
   const list = useInfiniteQuery(receiversQuery(project.id));
   const receivers = list.data?.pages.flatMap((page) => page.webhooks) ?? [];
   return (
@@ -123,7 +123,7 @@ const Notifications = ({ data: { project } }: { readonly data: Shown }) => {
   );
 };
 
-export const notifications = framedPage<Shown>({
+export const receiversPage = framedPage<Shown>({
   load: async ([pid = ""]) => {
     const [project] = await Promise.all([
       request("GET /v1/projects/:pid", { params: { pid } }),
@@ -133,5 +133,5 @@ export const notifications = framedPage<Shown>({
   },
   title: ({ project }) => `Notifications of ${project.name}`,
   head: headOf("/settings"),
-  Body: Notifications,
+  Body: Receivers,
 });

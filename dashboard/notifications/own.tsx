@@ -1,4 +1,4 @@
-/** What the reader is told of her own sessions outside the page: by this browser, by mail, and in her own chat. */
+/** What the reader hears of her own sessions outside the page: by this browser, by mail, and in her own chat. In the API, these are her `notices`. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
@@ -19,7 +19,7 @@ type Place = "mail" | "chat";
 type Kind = Mail["tells"][number];
 type Typed = Readonly<Record<string, string>>;
 
-export const noticesQuery = queryOptions({
+export const ownQuery = queryOptions({
   queryKey: ["notices"],
   // A token of one project may not read them.
   queryFn: () => orNull(request("GET /v1/me/notices", {}), [403]),
@@ -35,7 +35,7 @@ const CHATS: readonly (readonly [string, string])[] = [
 ];
 
 const keep = (notices: Notices): void => {
-  queries.setQueryData(noticesQuery.queryKey, notices);
+  queries.setQueryData(ownQuery.queryKey, notices);
 };
 
 const tellsOf = (typed: Typed): readonly Kind[] =>
@@ -43,7 +43,7 @@ const tellsOf = (typed: Typed): readonly Kind[] =>
 
 const off = async (place: Place): Promise<void> => {
   await request("DELETE /v1/me/notices/:place", { params: { place } });
-  await queries.invalidateQueries({ queryKey: noticesQuery.queryKey });
+  await queries.invalidateQueries({ queryKey: ownQuery.queryKey });
 };
 
 /** Nothing chosen is off. */
@@ -196,8 +196,8 @@ const Part = ({ title, children }: { readonly title: string; readonly children: 
   </div>
 );
 
-export const Notices = () => {
-  const { data } = useQuery(noticesQuery);
+export const OwnNotifications = () => {
+  const { data } = useQuery(ownQuery);
   if (data === undefined || data === null) return null;
   return (
     <section>

@@ -125,7 +125,7 @@ const Acts = ({ project: { id: pid }, receiver }: Shown) => {
   );
 };
 
-const Notification = ({ data }: { readonly data: Shown }) => {
+const OneReceiver = ({ data }: { readonly data: Shown }) => {
   const { url, format, events, created_at: added, disabled_reason: why, warning } = data.receiver;
   const { previous_secret_valid_until: until } = data.receiver;
   return (
@@ -151,7 +151,7 @@ const Notification = ({ data }: { readonly data: Shown }) => {
   );
 };
 
-export const notification = framedPage<Shown>({
+export const receiverPage = framedPage<Shown>({
   load: async ([pid = "", id = ""]) => {
     const [project, receiver] = await Promise.all([
       request("GET /v1/projects/:pid", { params: { pid } }),
@@ -171,5 +171,5 @@ export const notification = framedPage<Shown>({
       ]}
     />
   ),
-  Body: Notification,
+  Body: OneReceiver,
 });
