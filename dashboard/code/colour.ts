@@ -1,7 +1,12 @@
-/** Finds the colours of code. It is loaded with the first code that has some. */
+/**
+ * Finds the colours of code. It is loaded with the first code that has some.
+ *
+ * A grammar's rules are made ready when a line first needs them. For a line of TypeScript that takes 100 ms and more, so a step ends within a
+ * line, too: the engine throws `StepOver`, and the next step reads the line again with the rules that are ready by then.
+ */
 import { createJavaScriptRegexEngine } from "@shikijs/engine-javascript";
 import { codeToTokensBase, createShikiPrimitive, getLastGrammarState } from "@shikijs/primitive";
-import type { GrammarState, ShikiPrimitive, ThemeRegistrationAny } from "@shikijs/types";
+import type { GrammarState, RegexEngine, ShikiPrimitive, ThemeRegistrationAny } from "@shikijs/types";
 import { grammarOf, type Language } from "./languages.ts";
 
 /** A part of a line. Its look is a class of code.css, or "" for plain text. */
@@ -50,18 +55,47 @@ const THEME: ThemeRegistrationAny = {
   ],
 };
 
-/** Lines that are read before the browser may do something else. */
-const STEP = 100;
+/** How long a step may take before the browser may do something else. A frame has 16. */
+const STEP_MS = 8;
 /** A longer line stays plain. This bounds the time of a line, too. */
 const LINE_CHARS = 1000;
 /** None: on a busy machine, the first line of a language would lose its colours, because its rules are made ready then. */
 const NO_TIME_LIMIT = 0;
 
+class StepOver extends Error {}
+
+/** The step that is under way. @property hasReadied whether it has made a rule ready: each does, so that a line comes to its end. */
+interface Step {
+  readonly isOver: () => boolean;
+  hasReadied: boolean;
+}
+let step: Step = { isOver: () => false, hasReadied: false };
+
+// A rule that the browser's expressions cannot express is left out.
+const engine = createJavaScriptRegexEngine({ forgiving: true });
+/** The engine keeps what it made of each. */
+const ready = new Set<string | RegExp>();
+
+const makeReady = (rule: string | RegExp): void => {
+  if (ready.has(rule)) return;
+  if (step.hasReadied && step.isOver()) throw new StepOver();
+  engine.createScanner([rule]);
+  ready.add(rule);
+  step.hasReadied = true;
+};
+
+const steppingEngine: RegexEngine = {
+  createString: engine.createString,
+  createScanner: (rules) => {
+    for (const rule of rules) makeReady(rule);
+    return engine.createScanner(rules);
+  },
+};
+
 const primitive: ShikiPrimitive = createShikiPrimitive({
   langs: [],
   themes: [THEME],
-  // A rule that the browser's expressions cannot express is left out.
-  engine: createJavaScriptRegexEngine({ forgiving: true }),
+  engine: steppingEngine,
 });
 
 const known = new Map<Language, Promise<void>>();
@@ -74,11 +108,50 @@ const learn = (language: Language): Promise<void> => {
   return learning;
 };
 
-/** Whether the colours are still wanted. */
-type IsWanted = () => boolean;
+interface Demand {
+  /** Whether the colours are still wanted. */
+  readonly isWanted: () => boolean;
+  /** In ms. */
+  readonly clock?: () => number;
+}
 
 // eslint-disable-next-line no-restricted-globals -- the browser's timer
 const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+interface Reading {
+  readonly language: Language;
+  readonly lines: readonly string[];
+  readonly coloured: ColouredLine[];
+  state: GrammarState | undefined;
+}
+
+/** Reads the next line. @throws StepOver if its rules are not ready; then nothing was read */
+const readOn = (reading: Reading): void => {
+  const { language, lines, coloured, state } = reading;
+  const tokens = codeToTokensBase(primitive, lines[coloured.length] ?? "", {
+    lang: language,
+    theme: "looks",
+    tokenizeMaxLineLength: LINE_CHARS,
+    tokenizeTimeLimit: NO_TIME_LIMIT,
+    ...(state !== undefined && { grammarState: state }),
+  });
+  reading.state = getLastGrammarState(primitive, tokens);
+  coloured.push(
+    ...tokens.map((line) => line.map(({ content, color }) => ({ text: content, look: lookOf(color) }))),
+  );
+};
+
+/** Reads lines until the step is over. */
+const takeStep = (reading: Reading, clock: () => number): void => {
+  const end = clock() + STEP_MS;
+  step = { isOver: () => clock() >= end, hasReadied: false };
+  try {
+    do readOn(reading);
+    while (reading.coloured.length < reading.lines.length && !step.isOver());
+  } catch (error) {
+    if (!(error instanceof StepOver)) throw error;
+  }
+};
 
 /**
  * @param lines of one text, without their ends
@@ -87,26 +160,15 @@ const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 export const colourLines = async (
   language: Language,
   lines: readonly string[],
-  isWanted: IsWanted,
+  { isWanted, clock = () => performance.now() }: Demand,
 ): Promise<readonly ColouredLine[] | null> => {
   await learn(language);
-  const coloured: ColouredLine[] = [];
-  let state: GrammarState | undefined;
-  for (let from = 0; from < lines.length; from += STEP) {
+  const reading: Reading = { language, lines, coloured: [], state: undefined };
+  while (reading.coloured.length < lines.length) {
     // oxlint-disable-next-line no-await-in-loop -- the browser draws and hears the reader between two steps
     await rest();
     if (!isWanted()) return null;
-    const tokens = codeToTokensBase(primitive, lines.slice(from, from + STEP).join("\n"), {
-      lang: language,
-      theme: "looks",
-      tokenizeMaxLineLength: LINE_CHARS,
-      tokenizeTimeLimit: NO_TIME_LIMIT,
-      ...(state !== undefined && { grammarState: state }),
-    });
-    state = getLastGrammarState(primitive, tokens);
-    coloured.push(
-      ...tokens.map((line) => line.map(({ content, color }) => ({ text: content, look: lookOf(color) }))),
-    );
+    takeStep(reading, clock);
   }
-  return coloured;
+  return reading.coloured;
 };

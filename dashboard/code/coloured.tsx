@@ -33,7 +33,7 @@ const useColours = (language: Language | null, texts: Texts): Found["lines"] | n
         // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the page stays quick
         const { colourLines } = await import("./colour.ts");
         // oxlint-disable-next-line no-await-in-loop -- the same
-        const own = await colourLines(language, text, () => isWanted);
+        const own = await colourLines(language, text, { isWanted: () => isWanted });
         if (own === null) return;
         lines.push(own);
       }

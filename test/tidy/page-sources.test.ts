@@ -1,4 +1,4 @@
-/** Sources of the page: a clone builds it anew when one of them is newer, and its icons are of one set. */
+/** Sources of the page: a clone builds it anew when one of them is newer, its icons are of one set, and its styles are found quickly. */
 import path from "node:path";
 import { expect, it } from "vitest";
 import { BUNDLE_SOURCES } from "../../src/http/pages/page-bundle.ts";
@@ -31,4 +31,23 @@ it("has icons of one set", () => {
   expect(values(shapes, /="([^"]+)"/g)).toEqual(
     values(read("node_modules/lucide/dist/esm/icons/search.mjs"), /: "([^"]+)"/g),
   );
+});
+
+/** The selectors of a style sheet, one by one, without what stands in parentheses behind a colon. */
+const plainSelectors = (css: string): string[] => {
+  const rules = css.replace(/\/\*[^]*?\*\//g, "").matchAll(/([^{}@;]*:has\([^{}]*)\{/g);
+  return [...rules].flatMap(([, selectors = ""]) => {
+    let plain = selectors;
+    for (let before = ""; before !== plain;) {
+      before = plain;
+      plain = plain.replace(/:[\w-]+\([^()]*\)/g, "");
+    }
+    return plain.split(",");
+  });
+};
+
+it("names what a style with `:has()` is about: otherwise a key in the composer computes the styles of all that the page shows", () => {
+  const selectors = files("dashboard/*.css").flatMap((file) => plainSelectors(read(file)));
+  expect(selectors.length).toBeGreaterThan(20);
+  expect(selectors.filter((selector) => /(?:^|[>~+\s])\*?$/.test(selector.trim()))).toEqual([]);
 });

@@ -136,6 +136,8 @@ export const talk = async (perSecond: number): Promise<Talk> => {
     const cdp = await page.context().newCDPSession(page);
     await cdp.send("HeapProfiler.enable");
     const grow = begin(opened);
+    // Those of the page's beginning are in `views`.
+    await page.evaluate("window.pauses.length = 0");
     const over = new AbortController();
     const typing = type(page, over.signal);
     const linesPerSecond = await grow(LINES, perSecond);

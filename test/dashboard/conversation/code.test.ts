@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { colourLines } from "../../../dashboard/code/colour.ts";
 import { type Language, languageNamed, languageOfFile } from "../../../dashboard/code/languages.ts";
 
-const wanted = () => true;
+const wanted = { isWanted: () => true };
 
 /** The looks of a text, line by line, with what has them. */
 const looks = async (language: Language, text: string): Promise<readonly string[]> => {
@@ -45,6 +45,19 @@ describe("the language of a code", () => {
 });
 
 describe("colours", () => {
+  it("are found in steps that also end within a line, while its rules are made ready", async () => {
+    const code = ["fun sum(sizes: List<Int>): Int {", "  return sizes.sum() // all"];
+    let [ms, steps] = [0, 0];
+    const isWanted = () => (steps += 1) > 0;
+    // Each look at this clock is a second later, so each step ends as soon as it may.
+    const inSteps = await colourLines("kotlin", code, { isWanted, clock: () => (ms += 1000) });
+    expect(steps).toBeGreaterThan(20);
+    // Now all rules are ready, and the clock stands.
+    steps = 0;
+    expect(await colourLines("kotlin", code, { isWanted, clock: () => 0 })).toEqual(inSteps);
+    expect(steps).toBe(1);
+  });
+
   it("are those of the language, and change no character", async () => {
     expect(await looks("typescript", 'const x: Name = say("hi", 3); // why\n\n')).toEqual([
       'keyword(const) type(Name) function(say) string("hi") number(3) comment(// why)',
@@ -68,7 +81,7 @@ describe("colours", () => {
   });
 
   it("end when they are not needed any more", async () => {
-    expect(await colourLines("toml", ["a = 1"], () => false)).toBeNull();
+    expect(await colourLines("toml", ["a = 1"], { isWanted: () => false })).toBeNull();
   });
 
   it.each<[Language, string]>([
