@@ -83,7 +83,7 @@ let settling: ReturnType<typeof globalThis.setTimeout> | undefined;
 let drawing = false;
 
 /** The installation's name, which the service writes to the page. */
-const installation = (): string => document.querySelector(".brand")?.textContent ?? "";
+export const installation = (): string => document.querySelector(".brand")?.textContent ?? "";
 
 /** Whether the reader may see the page. An invitation is for readers who are not signed in, too. */
 const isSeen = ({ page }: Visit) => signedIn || page.isOpen === true;

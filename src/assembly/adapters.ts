@@ -243,13 +243,13 @@ export const modelServers = ({ connectorAllowHosts }: Config) =>
 const gatewayServer = ({ llm }: Config) =>
   Layer.effect(GatewayServer, makeModelServers(llm === null ? [] : [new URL(llm.baseUrl).hostname]));
 /** The way to the servers of connectors, and to their sign-in. */
-export const connectorServers = ({ connectorAllowHosts }: Config) =>
+export const connectorServers = ({ connectorAllowHosts, name }: Config) =>
   Layer.merge(
     Layer.merge(
       Layer.effect(ConnectorServers, makeServers(connectorAllowHosts)),
       Layer.effect(ConnectorDescriptions, makeDescriptions()),
     ),
-    Layer.effect(ConnectorSignIns, makeSignIns(connectorAllowHosts)),
+    Layer.effect(ConnectorSignIns, makeSignIns(connectorAllowHosts, { clientName: name })),
   );
 
 /** The sign-in providers. A secret's file that cannot be read stops the start. */

@@ -170,7 +170,7 @@ export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
 export const register = async (
   ask: Ask,
   server: SignInServer,
-  wish: { readonly redirectUri: string; readonly scope: string | null },
+  wish: { readonly clientName: string; readonly redirectUri: string; readonly scope: string | null },
 ): Promise<OAuthClient> => {
   const { registration_endpoint: endpoint, token_endpoint_auth_methods_supported: methods } = server;
   if (endpoint === undefined)
@@ -182,7 +182,7 @@ export const register = async (
     method: "POST",
     headers: { ...JSON_TYPE, "content-type": "application/json" },
     body: JSON.stringify({
-      client_name: "platform",
+      client_name: wish.clientName,
       redirect_uris: [wish.redirectUri],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],

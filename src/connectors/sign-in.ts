@@ -116,9 +116,16 @@ const makeConfiguration = (ask: Ask, server: SignInServer, client: OAuthClient):
 
 const isAddress = (text: string): boolean => ["https:", "http:"].includes(URL.parse(text)?.protocol ?? "");
 
+interface OwnSide {
+  /** Whether the operator allows the host inside the network. */
+  readonly isInside: (url: string) => boolean;
+  /** What a person reads on the page of a server at which the service registers itself. */
+  readonly clientName: string;
+}
+
 const begin = async (
   ask: Ask,
-  isInside: (url: string) => boolean,
+  { isInside, clientName }: OwnSide,
   wish: NewSignIn,
 ): Promise<PendingSignIn> => {
   const { server, resource, scope: challenged } = await discover(ask, wish);
@@ -131,7 +138,7 @@ const begin = async (
   if (server.code_challenge_methods_supported?.includes("S256") !== true)
     throw new SignInRefusal("unsupported", `${host} does not offer PKCE with S256`);
   const scope = wish.scope ?? challenged;
-  const registerClient = () => register(ask, server, { redirectUri: wish.redirectUri, scope });
+  const registerClient = () => register(ask, server, { clientName, redirectUri: wish.redirectUri, scope });
   const client = wish.client ?? {
     ...(await registerClient()),
     ...(wish.isPlain && { isPlain: true as const }),
@@ -211,8 +218,8 @@ const revokeGrant = async (ask: Ask, { server, client, accessToken, refreshToken
 const withTime = <A>(server: string, ask: (now: number) => Promise<A>): Effect.Effect<A, SignInFault> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => asking(server, () => ask(now)));
 
-const signInsOver = (ask: Ask, isInside: (url: string) => boolean): SignIns => ({
-  begin: (wish) => asking(wish.url, () => begin(ask, isInside, wish)),
+const signInsOver = (ask: Ask, ownSide: OwnSide): SignIns => ({
+  begin: (wish) => asking(wish.url, () => begin(ask, ownSide, wish)),
   finish: (pending, callback) =>
     withTime(pending.server.issuer, async (now) => {
       const { server, client, resource, scope } = pending;
@@ -235,9 +242,10 @@ const signInsOver = (ask: Ask, isInside: (url: string) => boolean): SignIns => (
 /** @param allowHosts hosts that may have a private address, or plain http. */
 export const makeSignIns = (
   allowHosts: readonly string[],
-  options: Pick<Asking, "answerMs"> = {},
+  { clientName, ...options }: Pick<OwnSide, "clientName"> & Pick<Asking, "answerMs">,
 ): Effect.Effect<SignIns, never, Scope.Scope> =>
   Effect.gen(function* () {
     const client = yield* openClient(clientOptions(allowHosts));
-    return signInsOver(makeAsk({ client, ...options }), (url) => client.isTrusted(new URL(url).hostname));
+    const isInside = (url: string): boolean => client.isTrusted(new URL(url).hostname);
+    return signInsOver(makeAsk({ client, ...options }), { isInside, clientName });
   });

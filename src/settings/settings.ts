@@ -47,14 +47,14 @@ export const SETTINGS = define({
     kind: "structured",
     fallback: "Platform",
     expects: "name of 1 to 40 characters in one line",
-    about: "The name of the installation, at the top of its page and in the title of the browser's tab.",
+    about: "The name of the installation: at the top of its page and of the pages of a sign-in, in the title of the browser's tab, and where a connector's server asks a person for her consent.",
   },
   PLATFORM_LOGO: {
     group: "Addresses",
     kind: "text",
     fallback: null,
     about:
-      "A file with an SVG or PNG picture of at most 64 KiB, which stands before the name at the top of the page. It is read at the start.",
+      "A file with an SVG or PNG picture of at most 64 KiB, which stands before the name at the top of the page and of the pages of a sign-in. It is read at the start.",
   },
   PLATFORM_PREVIEW_URL: {
     group: "Addresses",

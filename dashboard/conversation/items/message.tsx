@@ -1,5 +1,6 @@
 /** Items of a conversation without a form or a tool: messages, thoughts, plans, notes, and their files. */
 import { isOpen, type Item, textOf } from "../reading/model.ts";
+import { installation } from "../../frame/app.ts";
 import { Badge, Prose, Tag } from "../../ui/parts.tsx";
 import { CopyButton } from "../text/copy.tsx";
 import { Markdown } from "../text/markdown.tsx";
@@ -64,7 +65,7 @@ const USUAL = new Set(["accepted", "completed", "running"]);
 
 const SaidBy = ({ item: { author, created_at, status } }: { readonly item: Item }) => (
   <p className="said-by">
-    <strong>{author?.name ?? "Unknown author"}</strong>
+    <strong>{author?.kind === "service" ? installation() : (author?.name ?? "Unknown author")}</strong>
     {author?.kind === "trigger" && (
       <>
         {" "}

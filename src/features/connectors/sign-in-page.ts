@@ -20,7 +20,7 @@ import { Addresses } from "../../http/limits.ts";
 import { answered } from "../../http/pages/answer.ts";
 import { hostCookie, isSecure } from "../../http/pages/dashboard-sessions.ts";
 import { escapeHtml } from "../../ground/html.ts";
-import { pagesWith } from "../../http/pages/look.ts";
+import { doorPage } from "../../http/pages/look.ts";
 
 const NAME = "platform_connector";
 
@@ -49,10 +49,9 @@ const withBrowser = Effect.fnUntraced(function* (
 const withoutBrowser = (response: HttpServerResponse.HttpServerResponse) =>
   withBrowser(response, { secret: "", maxAgeMs: 0 });
 
-const pageOf = pagesWith();
 /** The page for a sign-in that does not go on. */
 const refusal = (status: number, title: string, text: string) =>
-  pageOf({
+  doorPage({
     title,
     status,
     body: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>\n<p><a href="/">Back to the projects</a></p>`,
@@ -68,7 +67,7 @@ const open = Effect.gen(function* () {
   if (Result.isFailure(caller) && caller.failure instanceof StoreError)
     return yield* Effect.fail(caller.failure);
   if (Result.isFailure(caller) || caller.success.kind !== "browser")
-    return refusal(
+    return yield* refusal(
       401,
       "Sign in to this service first",
       "Sign in on the page in this browser. Then open this address again.",
@@ -81,7 +80,7 @@ const open = Effect.gen(function* () {
     browserId: caller.success.tokenId,
     browser,
   });
-  if (address === null) return refusal(400, "This sign-in cannot be opened", OVER);
+  if (address === null) return yield* refusal(400, "This sign-in cannot be opened", OVER);
   const there = HttpServerResponse.redirect(address, { status: 303 });
   return yield* withBrowser(there, { secret: browser, maxAgeMs: FLOW_LIFE_MS });
 });
@@ -116,10 +115,10 @@ const callback = Effect.gen(function* () {
     }
     case "unknown":
       // The cookie stays: another site may have sent the browser here, and the real callback may still come.
-      return refusal(400, "This sign-in cannot be completed", OVER);
+      return yield* refusal(400, "This sign-in cannot be completed", OVER);
     case "changed":
       return yield* withoutBrowser(
-        refusal(
+        yield* refusal(
           409,
           "The connector changed meanwhile",
           "It has another server or another kind of sign-in now, or you are no longer an owner of the project.",
@@ -128,7 +127,7 @@ const callback = Effect.gen(function* () {
     case "fault": {
       const { kind, why } = finished.fault;
       yield* Effect.logWarning("a sign-in to a connector was refused", { kind, why });
-      return yield* withoutBrowser(faultPage(finished.fault));
+      return yield* withoutBrowser(yield* faultPage(finished.fault));
     }
   }
 });

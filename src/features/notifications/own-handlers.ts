@@ -6,7 +6,7 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { Addresses } from "../../http/limits.ts";
-import { InstallationLook } from "../../http/pages/dashboard.ts";
+import { InstallationLook } from "../../http/pages/look.ts";
 import { answering } from "../../http/steps/answers.ts";
 import { instantOrNull } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";

@@ -1,6 +1,5 @@
 /** The page at `/` and its sign-in: with a token, or with a one-time link (api.md 3, 9). */
 import * as Clock from "effect/Clock";
-import * as Context from "effect/Context";
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
@@ -22,11 +21,11 @@ import {
   sessionHash,
 } from "./dashboard-sessions.ts";
 import { invitationRoutes } from "./invitations.ts";
-import { DOOR_STYLE, doorBody, pagesWith } from "./look.ts";
+import { doorPage, InstallationLook } from "./look.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { Addresses } from "../limits.ts";
 import { tokenRefused } from "../answers/refused-requests.ts";
-import { ownPage, type OwnLook, PAGE_NAME, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
+import { ownPage, PAGE_POLICY, readPage, type PageFile } from "./page-files.ts";
 import { escapeHtml } from "../../ground/html.ts";
 
 const SECURITY_HEADERS = {
@@ -78,8 +77,6 @@ const signIn = Effect.gen(function* () {
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
 
-const pageOf = pagesWith(DOOR_STYLE);
-
 /** A used or unknown code leads to the page, which says so and asks for a token. */
 const linkRefused = Effect.as(
   refusedEntry({ action: "sign_in", changes: { by: "link" } }),
@@ -104,7 +101,7 @@ const showLink = Effect.gen(function* () {
     `<p><button type="submit">Sign in as ${name}</button></p></form>`,
     '<p class="quiet">If you did not ask for this link, <a href="/">go to the page</a> without it.</p>',
   ];
-  return pageOf({ title: `Sign in as ${person.name}`, body: doorBody(body.join("\n")), hasForm: true });
+  return yield* doorPage({ title: `Sign in as ${person.name}`, body: body.join("\n"), hasForm: true });
 });
 
 /** Uses a one-time link up. Only the page above sends it: a browser names the page that a form is on. */
@@ -167,11 +164,6 @@ const makeLink = Effect.gen(function* () {
   );
   const { publicUrl } = yield* Addresses;
   return HttpServerResponse.jsonUnsafe({ url: openingLink(publicUrl, code) }, { status: 201 });
-});
-
-/** How the page names and shows the installation. */
-export const InstallationLook = Context.Reference<OwnLook>("platform/http/InstallationLook", {
-  defaultValue: () => ({ name: PAGE_NAME, logo: null }),
 });
 
 /** @param directory contains the page's files. */

@@ -1,7 +1,10 @@
 /** What the pages of text share: one look, and headers that let them load nothing and run nothing. */
 import { createHash } from "node:crypto";
+import * as Context from "effect/Context";
+import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { escapeHtml } from "../../ground/html.ts";
+import { type OwnLook, PAGE_NAME } from "./page-files.ts";
 
 const BASE = `
 :root { color-scheme: light dark; }
@@ -15,8 +18,13 @@ table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
 `;
 
+/** How the page names and shows the installation. */
+export const InstallationLook = Context.Reference<OwnLook>("platform/http/InstallationLook", {
+  defaultValue: () => ({ name: PAGE_NAME, logo: null }),
+});
+
 /** The product's look (dashboard/style.css), for the pages on which a person signs in. */
-export const DOOR_STYLE = `
+const DOOR_STYLE = `
 body { max-width: none; padding: 0; font-size: 15px; background: light-dark(#fbfaf8, #151617); color: light-dark(#1d2021, #e7e5e0); }
 header { padding: 0.6rem 1.25rem; font-weight: 600; background: light-dark(#ffffff, #1d1f20); border-bottom: 1px solid light-dark(#e3e0da, #303335); }
 main { max-width: 24rem; margin: 12vh auto 0; padding: 0 1.25rem; overflow-wrap: anywhere; }
@@ -25,11 +33,9 @@ p { margin: 0.6rem 0; }
 a { color: light-dark(#1f5f5b, #7cc4bd); text-underline-offset: 0.2em; }
 button { width: 100%; margin: 0.4rem 0; padding: 0.5rem; border: 1px solid transparent; border-radius: 8px; cursor: pointer; background: light-dark(#1f5f5b, #7cc4bd); color: light-dark(#ffffff, #0f1716); }
 :focus-visible { outline: 2px solid light-dark(#1f5f5b, #7cc4bd); outline-offset: 2px; }
+.logo { height: 1.5em; margin-right: 0.4em; vertical-align: -0.4em; }
 .quiet { color: light-dark(#62676a, #9ca1a3); }
 `;
-
-/** The body of a page without the dashboard: the product's name, and what the page says. */
-export const doorBody = (content: string): string => `<header>Platform</header>\n<main>${content}</main>`;
 
 interface TextPage {
   readonly title: string;
@@ -50,6 +56,7 @@ export const pagesWith = (ownStyle = "") => {
     [
       "default-src 'none'",
       `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+      "img-src 'self'",
       "base-uri 'none'",
       `form-action ${hasForm ? "'self'" : "'none'"}`,
       "frame-ancestors 'none'",
@@ -76,3 +83,16 @@ export const pagesWith = (ownStyle = "") => {
       },
     );
 };
+
+const door = pagesWith(DOOR_STYLE);
+
+/** A page on which a person signs in, or reads why that does not go on: the installation's logo and name, and what the page says. */
+export const doorPage = ({ title, body, ...page }: TextPage) =>
+  Effect.map(InstallationLook, ({ name, logo }) => {
+    const picture = logo === null ? "" : `<img class="logo" src="/${logo.name}" alt="">`;
+    return door({
+      ...page,
+      title: `${title} · ${name}`,
+      body: `<header>${picture}${escapeHtml(name)}</header>\n<main>${body}</main>`,
+    });
+  });

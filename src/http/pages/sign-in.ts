@@ -37,7 +37,7 @@ import { Addresses, Limits } from "../limits.ts";
 import { isOwnNavigation, ownForm, ownPageBody } from "../callers/own-page.ts";
 import { answered, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
-import { DOOR_STYLE, doorBody, pagesWith } from "./look.ts";
+import { doorPage } from "./look.ts";
 import { type Flow, browserFlow, withFlow, withoutFlow } from "./sign-in-flow.ts";
 import { escapeHtml } from "../../ground/html.ts";
 
@@ -122,17 +122,15 @@ const loginByPage = Effect.gen(function* () {
   return yield* withFlow(HttpServerResponse.jsonUnsafe({ url }), flow);
 });
 
-const pageOf = pagesWith(DOOR_STYLE);
 /** What a person reads when a sign-in did not succeed. */
 const refusal = (status: number, title: string, text: string) =>
-  withoutFlow(
-    pageOf({
+  Effect.flatMap(
+    doorPage({
       title,
       status,
-      body: doorBody(
-        `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
-      ),
+      body: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>\n<p><a href="/">Back to the sign-in</a></p>`,
     }),
+    withoutFlow,
   );
 
 const UNSTARTED =
@@ -294,12 +292,12 @@ const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, s
 const leading = Effect.fnUntraced(function* (
   chosen: SignInProvider,
   returnTo: string,
-  go: (url: string) => HttpServerResponse.HttpServerResponse,
+  go: (url: string) => Effect.Effect<HttpServerResponse.HttpServerResponse>,
 ) {
   const begun = yield* Effect.result(begin(chosen, { returnTo, invitation: null, linkTo: null }));
   if (begun._tag === "Failure") return yield* refusal(...FAULTS.unreachable);
   const { url, flow } = begun.success;
-  return yield* withFlow(go(url), flow);
+  return yield* withFlow(yield* go(url), flow);
 });
 
 /** Follows a link of the sign-in page. Another link does not begin a sign-in, which could replace the one that this browser has. */
@@ -308,14 +306,16 @@ const login = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const returnTo = returnPath(new URLSearchParams(queryOf(request)).get("return"));
   if (isOwnNavigation(request.headers))
-    return yield* leading(chosen, returnTo, (url) => HttpServerResponse.redirect(url, { status: 303 }));
+    return yield* leading(chosen, returnTo, (url) =>
+      Effect.succeed(HttpServerResponse.redirect(url, { status: 303 })),
+    );
   const body = [
     "<h1>Sign in</h1>",
     `<form method="post" action="/dashboard/login/${chosen.id}"><input type="hidden" name="return" value="${escapeHtml(returnTo)}">`,
     `<p><button type="submit">Sign in with ${escapeHtml(chosen.label)}</button></p></form>`,
     '<p class="quiet">If you did not want to sign in, <a href="/">go to the page</a>.</p>',
   ];
-  return pageOf({ title: "Sign in", body: doorBody(body.join("\n")), hasForm: true });
+  return yield* doorPage({ title: "Sign in", body: body.join("\n"), hasForm: true });
 });
 
 /** The button of the page above. Browsers do not let a form be redirected to another site (`form-action`), so the answer is a page that goes there. */
@@ -323,13 +323,12 @@ const loginByForm = Effect.gen(function* () {
   const chosen = yield* provider;
   const returnTo = returnPath((yield* ownForm).get("return"));
   return yield* leading(chosen, returnTo, (url) =>
-    HttpServerResponse.setHeader(
-      pageOf({
+    Effect.map(
+      doorPage({
         title: "Sign in",
-        body: doorBody(`<p><a href="${escapeHtml(url)}">Go on to ${escapeHtml(chosen.label)}</a></p>`),
+        body: `<p><a href="${escapeHtml(url)}">Go on to ${escapeHtml(chosen.label)}</a></p>`,
       }),
-      "refresh",
-      `0;url=${url}`,
+      HttpServerResponse.setHeader("refresh", `0;url=${url}`),
     ),
   );
 });

@@ -16,7 +16,7 @@ import { ConnectorWorld, oauthManifest } from "./connector-sign-in-world.ts";
 let world: ConnectorWorld;
 beforeAll(async () => {
   // All rows of the service are sealed again.
-  world = await ConnectorWorld.start({});
+  world = await ConnectorWorld.start({ PLATFORM_NAME: "Workshop" });
 });
 afterAll(() => world.close());
 beforeEach(() => world.reset());
@@ -37,6 +37,7 @@ describe("a connector with oauth", () => {
     });
     world.server.answers.set("read", ({ headers }) => textResult(`asked with ${headers.authorization}`));
     expect(textOf(await world.read(project))).toBe("asked with Bearer [redacted]");
+    expect(world.login.clientNames).toEqual(["Workshop"]);
     const form = world.login.tokenForms[0];
     expect(form?.get("resource")).toBe(world.server.url);
     expect(form?.get("redirect_uri")).toBe(`${world.service.url}/dashboard/callback/connector`);

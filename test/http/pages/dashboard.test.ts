@@ -365,10 +365,15 @@ describe("the cookie", () => {
   });
 });
 
-it("is sent over https alone if the service is behind https", async () => {
-  const secure = await startTestService({ PLATFORM_PUBLIC_URL: "https://platform.example" });
+it("is sent over https alone if the service is behind https, and names the installation where a person signs in", async () => {
+  const PLATFORM_PUBLIC_URL = "https://platform.example";
+  const secure = await startTestService({ PLATFORM_PUBLIC_URL, PLATFORM_NAME: "Ada & Co" });
   const body = { token: secure.token };
   const answer = await secure.request("POST", "/dashboard/session", { token: null, body });
   expect(cookieLine(answer)).toContain("Secure");
+  const { url } = fields(expectStatus(await secure.request("POST", "/dashboard/links"), 201));
+  const target = String(url).replace(PLATFORM_PUBLIC_URL, "");
+  const { text } = expectStatus(await secure.request("GET", target, { token: null }), 200);
+  expect(text).toContain("<title>Sign in as admin · Ada &amp; Co</title>");
   await secure.close();
 });

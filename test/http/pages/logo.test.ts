@@ -1,8 +1,11 @@
-/** The operator's logo (PLATFORM_LOGO) is read at the start, which says why it refuses one. */
+/** The operator's logo (PLATFORM_LOGO) is read at the start, which says why it refuses one, and stands on the pages of a sign-in. */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
+import * as Effect from "effect/Effect";
+import { HttpServerResponse } from "effect/http";
 import { afterAll, expect, test } from "vitest";
 import { readLogo } from "../../../src/http/pages/logo.ts";
+import { doorPage, InstallationLook } from "../../../src/http/pages/look.ts";
 import { guardedDirectory } from "../../support/machine/guard.ts";
 
 const { directory, remove } = guardedDirectory("logo-");
@@ -35,4 +38,17 @@ test("refuses a missing file with the setting's name", () => {
   expect(() => readLogo(path.join(directory, "none.svg"))).toThrow(
     /^PLATFORM_LOGO names .*none\.svg, which cannot be read: ENOENT$/,
   );
+});
+
+test("stands before the installation's name on the pages of a sign-in, whose policy lets it load", async () => {
+  const look = { name: "Ada & Co", logo: readLogo(written("a.svg", "<svg ></svg>")) };
+  const page = doorPage({ title: "Sign in", body: "" }).pipe(Effect.provideService(InstallationLook, look));
+  const { status, headers, text } = await Effect.runPromise(
+    Effect.map(page, (response) => ({ ...response, text: HttpServerResponse.toWeb(response).text() })),
+  );
+  expect([status, headers["content-security-policy"]]).toEqual([
+    200,
+    expect.stringContaining("img-src 'self';"),
+  ]);
+  expect(await text).toContain('<header><img class="logo" src="/logo.svg" alt="">Ada &amp; Co</header>');
 });

@@ -57,7 +57,10 @@ const onNodes = async <A>(
             Layer.build(
               Layer.mergeAll(
                 Layer.provide(postgresStore, Client.layer({ url })),
-                Layer.effect(ConnectorSignIns, makeSignIns(["127.0.0.1"], { answerMs: 3000 })),
+                Layer.effect(
+                  ConnectorSignIns,
+                  makeSignIns(["127.0.0.1"], { answerMs: 3000, clientName: "Platform" }),
+                ),
                 keyringLayer({ current: master, former: [] }),
               ),
             ),

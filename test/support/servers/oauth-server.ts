@@ -58,6 +58,8 @@ export class OAuthServer {
   readonly issuer: string;
   /** Path of each request. */
   readonly requests: string[] = [];
+  /** The names of clients that registered themselves, which a person would read. */
+  readonly clientNames: unknown[] = [];
   /** The form of each token request. */
   readonly tokenForms: URLSearchParams[] = [];
   /** Everything that must not be shown. */
@@ -109,6 +111,7 @@ export class OAuthServer {
     this.expiresIn = 3600;
     this.isRotating = true;
     this.requests.length = 0;
+    this.clientNames.length = 0;
     this.tokenForms.length = 0;
   }
 
@@ -214,6 +217,7 @@ export class OAuthServer {
 
   #register(wish: Json, response: ServerResponse): void {
     const id = `client-${randomBytes(6).toString("hex")}`;
+    this.clientNames.push(wish["client_name"]);
     this.#clients.set(id, wish["redirect_uris"] as readonly string[]);
     answer(response, 201, { ...wish, client_id: id });
   }
