@@ -25,12 +25,17 @@ const KINDS = Object.entries({
 
 const modelsIn = (text = ""): readonly string[] => text.split(/[\s,]+/).filter((model) => model !== "");
 
-const noticeOf = ({ name, models, tried_at: tried }: Provider): void =>
+/** How many models a provider lists beside those that were saved, by its id. Only the answer to a save says it. */
+const leftOut = new Map<string, number>();
+
+const noteSave = ({ id, name, models, models_left_out: others = 0, tried_at: tried }: Provider): void => {
+  leftOut.set(id, others);
   notice(
     tried === null
       ? `${name} is saved without a try.`
       : `${name} accepts the key. Sessions can use ${models.length === 1 ? "its model" : counted(models.length, "model")}.`,
   );
+};
 
 const add = async (
   place: Place,
@@ -45,7 +50,7 @@ const add = async (
     ...(url !== undefined && url !== "" && { base_url: url }),
     ...(isUntried && { try: false }),
   });
-  noticeOf(made);
+  noteSave(made);
 };
 
 const change = async (
@@ -59,7 +64,7 @@ const change = async (
     ...(key !== "" && { key }),
     ...(isUntried && { try: false }),
   });
-  noticeOf(changed);
+  noteSave(changed);
 };
 
 const remove = async ({ place, provider: { id, name } }: Shown): Promise<void> => {
@@ -121,7 +126,8 @@ const ProviderRow = ({ governs, ...shown }: Shown & { readonly governs: boolean 
   // A link about its key leads to the form.
   const isAsked = useAddressQuery().get("change") === provider.name && place.key !== "own";
   const [isOpen, setOpen] = useState(isAsked);
-  const { name, kind, base_url: url, models, has_key: hasKey, tried_at: tried, refusal } = provider;
+  const { id, name, kind, base_url: url, models, has_key: hasKey, tried_at: tried, refusal } = provider;
+  const others = leftOut.get(id) ?? 0;
   const offered = models.map((model) => `${name}/${model}`);
   const row = (
     <Row
@@ -158,6 +164,9 @@ const ProviderRow = ({ governs, ...shown }: Shown & { readonly governs: boolean 
         <Codes names={offered.slice(0, SHOWN_MODELS)} />
         {offered.length > SHOWN_MODELS && ` and ${offered.length - SHOWN_MODELS} more`}
       </Detail>
+      {others > 0 && (
+        <Detail>{`Its list has ${counted(others, "more model")}, left out here. Change it to name others.`}</Detail>
+      )}
     </Row>
   );
   return (

@@ -77,6 +77,10 @@ const deviceAnswer = (step: string | undefined, { code }: Json): Answer => {
 };
 
 /** @returns undefined also if the request is about something else */
+/** What each provider lists: more than the service takes. */
+const LISTED = Array.from({ length: 203 }, (_, at) => `listed-${at}`);
+const TAKEN = 200;
+
 const providersAnswer = (
   world: FakePeople,
   { method, id, body }: { readonly method: string; readonly id: string | undefined; readonly body: Json },
@@ -86,17 +90,23 @@ const providersAnswer = (
     world.modelProviders = world.modelProviders.filter((one) => one["id"] !== id);
     return null;
   }
-  const { try: tries, key = "", ...given } = body;
+  const { try: tries, key = "", models, ...given } = body;
+  const isListed = Array.isArray(models) && models.length === 0;
   const former = world.modelProviders.find((one) => one["id"] === id) ?? {
     id: "mp-new",
+    owner: "account",
+    refusal: null,
+    prices: {},
+    unpriced: [],
     base_url: "https://api.anthropic.com",
     has_key: key !== "",
     created_at: world.people[0]?.["created_at"],
   };
   const tried_at = tries === false ? null : world.people[0]?.["created_at"];
-  const saved = { ...former, ...given, tried_at, updated_at: tried_at };
+  const shown = isListed ? LISTED.slice(0, TAKEN) : models;
+  const saved = { ...former, ...given, models: shown, tried_at, updated_at: tried_at };
   world.modelProviders = [...world.modelProviders.filter((one) => one["id"] !== id), saved];
-  return saved;
+  return { ...saved, ...(isListed && { models_left_out: LISTED.length - TAKEN }) };
 };
 
 const SUBSCRIPTIONS: Json = {

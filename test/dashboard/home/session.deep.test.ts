@@ -338,6 +338,21 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(top).toBeLessThan(200);
   });
 
+  it("says how many models of a provider's list are left out, until they are named", async () => {
+    const { page, visit } = await start(world());
+    await visit("#/models");
+    await page.getByText("Add a provider", { exact: true }).click();
+    await page.getByLabel("Name", { exact: true }).fill("acme");
+    await page.getByRole("button", { name: "Try and save", exact: true }).click();
+    const row = page.getByRole("listitem").filter({ hasText: "acme/listed-0" });
+    await row.getByText("Its list has 3 more models, left out here. Change it to name others.").waitFor();
+    await page.getByRole("button", { name: "Change: acme" }).click();
+    await page.getByLabel("Models", { exact: true }).fill("listed-202");
+    await page.getByRole("button", { name: "Try and save", exact: true }).click();
+    await page.getByRole("code").filter({ hasText: "acme/listed-202" }).waitFor();
+    expect(await page.getByText("left out here").count()).toBe(0);
+  });
+
   it("shows older sessions on request", async () => {
     const all = world();
     const many = Array.from({ length: 120 }, (_, index) => ({
