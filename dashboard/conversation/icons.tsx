@@ -1,29 +1,32 @@
 /** Signs of a conversation. What they stand for is said beside them in words. */
-import Check from "lucide/dist/esm/icons/check.mjs";
-import Copy from "lucide/dist/esm/icons/copy.mjs";
-import FileText from "lucide/dist/esm/icons/file-text.mjs";
-import Globe from "lucide/dist/esm/icons/globe.mjs";
-import Lightbulb from "lucide/dist/esm/icons/lightbulb.mjs";
-import MoveRight from "lucide/dist/esm/icons/move-right.mjs";
-import Pencil from "lucide/dist/esm/icons/pencil.mjs";
-import Search from "lucide/dist/esm/icons/search.mjs";
-import SquareTerminal from "lucide/dist/esm/icons/square-terminal.mjs";
-import Trash from "lucide/dist/esm/icons/trash.mjs";
-import Wrench from "lucide/dist/esm/icons/wrench.mjs";
 import { KIND_WORDS } from "../../src/domain/conversation/tool-words.ts";
-import { Icon, type IconNode } from "../ui/icon.tsx";
+import { Icon } from "../ui/icon.tsx";
+import {
+  CHECK,
+  COPY,
+  FILE_TEXT,
+  GLOBE,
+  LIGHTBULB,
+  MOVE_RIGHT,
+  PENCIL,
+  SEARCH,
+  SQUARE_TERMINAL,
+  TRASH,
+  WRENCH,
+  type IconNode,
+} from "../ui/icons.ts";
 import type { ToolCall } from "../wire.d.ts";
 
 const KINDS: Readonly<Record<ToolCall["kind"], IconNode>> = {
-  read: FileText,
-  edit: Pencil,
-  delete: Trash,
-  move: MoveRight,
-  search: Search,
-  execute: SquareTerminal,
-  think: Lightbulb,
-  fetch: Globe,
-  other: Wrench,
+  read: FILE_TEXT,
+  edit: PENCIL,
+  delete: TRASH,
+  move: MOVE_RIGHT,
+  search: SEARCH,
+  execute: SQUARE_TERMINAL,
+  think: LIGHTBULB,
+  fetch: GLOBE,
+  other: WRENCH,
 };
 
 const CLASS = "sign-of-kind";
@@ -37,5 +40,5 @@ export const KindIcon = ({ kind }: Pick<ToolCall, "kind">) => (
 );
 
 export const CopyIcon = ({ isDone }: { readonly isDone: boolean }) => (
-  <Icon icon={isDone ? Check : Copy} className={CLASS} />
+  <Icon icon={isDone ? CHECK : COPY} className={CLASS} />
 );

@@ -1,16 +1,19 @@
 /** What a session does, as people see it: a word, and a sign beside it. */
-import CircleAlert from "lucide/dist/esm/icons/circle-alert.mjs";
-import CircleCheck from "lucide/dist/esm/icons/circle-check.mjs";
-import CircleDashed from "lucide/dist/esm/icons/circle-dashed.mjs";
-import CircleDot from "lucide/dist/esm/icons/circle-dot.mjs";
-import CirclePause from "lucide/dist/esm/icons/circle-pause.mjs";
-import CircleX from "lucide/dist/esm/icons/circle-x.mjs";
-import GitPullRequest from "lucide/dist/esm/icons/git-pull-request.mjs";
-import LoaderCircle from "lucide/dist/esm/icons/loader-circle.mjs";
-import Moon from "lucide/dist/esm/icons/moon.mjs";
 import { hasEnded } from "../projects/project.ts";
 import type { Answer } from "../../src/cli/contract.ts";
-import { Icon, type IconNode } from "./icon.tsx";
+import { Icon } from "./icon.tsx";
+import {
+  CIRCLE_ALERT,
+  CIRCLE_CHECK,
+  CIRCLE_DASHED,
+  CIRCLE_DOT,
+  CIRCLE_PAUSE,
+  CIRCLE_X,
+  GIT_PULL_REQUEST,
+  LOADER_CIRCLE,
+  MOON,
+  type IconNode,
+} from "./icons.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 
 type Activity = Answer<"GET /v1/sessions">["sessions"][number]["activity"];
@@ -26,15 +29,15 @@ export const isAtRest = ({ activity, status, pending_approvals: calls }: Shown):
   activity === "needs_you" ? hasEnded(status) && calls === 0 : ACTIVITY_WORDS[activity].group !== "working";
 
 const SIGNS: Readonly<Record<Activity, IconNode>> = {
-  queued: CircleDashed,
-  starting: LoaderCircle,
-  working: CircleDot,
-  needs_you: CircleAlert,
-  ready_for_review: GitPullRequest,
-  resting: CirclePause,
-  asleep: Moon,
-  failed: CircleX,
-  done: CircleCheck,
+  queued: CIRCLE_DASHED,
+  starting: LOADER_CIRCLE,
+  working: CIRCLE_DOT,
+  needs_you: CIRCLE_ALERT,
+  ready_for_review: GIT_PULL_REQUEST,
+  resting: CIRCLE_PAUSE,
+  asleep: MOON,
+  failed: CIRCLE_X,
+  done: CIRCLE_CHECK,
 };
 
 export const ActivityIcon = ({ activity }: { readonly activity: Activity }) => (

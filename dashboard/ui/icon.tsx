@@ -1,6 +1,5 @@
-/** An icon of Lucide's, of which the page has only those that it names. What one stands for is said beside it in words. */
-
-export type IconNode = typeof import("lucide/dist/esm/icons/check.mjs").default;
+/** An icon of Lucide's, of which the page has only those that it names (icons.ts). What one stands for is said beside it in words. */
+import type { IconNode } from "./icons.ts";
 
 interface Icon {
   readonly icon: IconNode;

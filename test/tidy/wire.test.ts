@@ -2,11 +2,13 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { definitions } from "../../scripts/definitions.ts";
+import { icons } from "../../scripts/icons.ts";
 import { wireSchemas } from "../../scripts/wire.ts";
 
 test.each([
   { file: "dashboard/wire-schemas.d.ts", text: wireSchemas },
   { file: "src/cli/endpoint/definitions.ts", text: definitions },
-])("$file is written from the API's definitions (else: npm run docs)", ({ file, text }) => {
+  { file: "dashboard/ui/icons.ts", text: icons },
+])("$file is written from its source (else: npm run docs)", ({ file, text }) => {
   expect(readFileSync(path.join(import.meta.dirname, "../..", file), "utf8")).toBe(text());
 });

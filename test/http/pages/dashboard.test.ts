@@ -147,11 +147,12 @@ describe("the page", () => {
     expect(await ownPage(files, { name: PAGE_NAME, logo: null })).toEqual(files);
   });
 
-  it("keeps the notice of the Markdown library's license", async () => {
+  it.each([
+    ["the Markdown library's", /! markdown-it \S+ .*@license MIT/],
+    ["the icons'", /! @license Lucide - ISC License, Copyright .* Feather - MIT License, Copyright/],
+  ])("keeps the notice of %s license", async (_, notice) => {
     const files = await readPage(PAGE_DIRECTORY);
-    const notices = files.filter(({ plain }) =>
-      /! markdown-it \S+ .*@license MIT/.test(Buffer.from(plain).toString("utf8")),
-    );
+    const notices = files.filter(({ plain }) => notice.test(Buffer.from(plain).toString("utf8")));
     expect(notices.length).toBe(1);
   });
 
