@@ -1,10 +1,7 @@
-// A small agent runtime for tests in a real sandbox: prints, leaves processes behind, and looks around.
-import { execFile, spawn } from "node:child_process";
+// A small agent runtime for tests in a real sandbox: prints, pushes, and looks around.
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-
-/** A process of its own group, one of another session, and one that two forks took away from this one. */
-const LEAVE = `sleep 7001 & setsid sleep 7002 & (setsid sh -c 'trap "" TERM HUP; sleep 7003' > /dev/null 2>&1 &)`;
 
 /** Everything that it may read of other processes and of the platform's own directory. */
 const look = () => {
@@ -51,7 +48,6 @@ const push = async (word) => {
 const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url, "http://runtime");
   if (pathname === "/say") process.stdout.write(`${searchParams.get("line")}\n`);
-  if (pathname === "/leave") spawn("sh", ["-c", LEAVE], { stdio: "ignore" });
   if (pathname === "/push") return response.end(await push(searchParams.get("word")));
   response.end(pathname === "/look" ? look() : String(process.pid));
 });

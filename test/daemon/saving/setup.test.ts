@@ -1,4 +1,4 @@
-/** The project's setup command, as the daemon runs it. test/e2e/installation/setup.deep.test.ts shows what the agent and people learn of it. */
+/** The project's setup command, as the daemon runs it. test/e2e/warm.real.test.ts shows it in a conversation. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as Effect from "effect/Effect";

@@ -59,20 +59,13 @@ describe.skipIf(buildLacks !== "")(`a project's devcontainer.json ${buildLacks}`
     if (images !== undefined) await rm(images, { recursive: true, force: true });
   }, TEST_MS);
 
-  it("has no effect until platform.toml names it, and the project's page says so", async () => {
-    await project.merge({ [FILE]: text(DEVCONTAINER), ".devcontainer/Dockerfile": DOCKERFILE });
-    await vi.waitFor(async () => {
-      expect(await environment()).toMatchObject({
-        kind: "machine",
-        devcontainer: { path: FILE, used: false, problem: null },
-      });
-    }, POLL);
-    expect(await project.builds()).toEqual([]);
-  });
-
   it("gives a session its image, its variables and its commands", { timeout: TEST_MS }, async () => {
     await project.call("PUT", "secrets/A_SECRET", { value: "of-the-project" });
-    await project.merge({ "platform.toml": MANIFEST });
+    await project.merge({
+      [FILE]: text(DEVCONTAINER),
+      ".devcontainer/Dockerfile": DOCKERFILE,
+      "platform.toml": MANIFEST,
+    });
     const first = await session();
     await prepared(first);
     await first.run(
@@ -96,68 +89,4 @@ describe.skipIf(buildLacks !== "")(`a project's devcontainer.json ${buildLacks}`
     expect(await life.text(`${first.path}/logs?follow=0`)).toContain(" setup # postCreateCommand\n");
     await first.stop();
   });
-
-  it(
-    "builds nothing for what the build does not read, and sessions have the new variables",
-    { timeout: TEST_MS },
-    async () => {
-      const [built] = await project.builds();
-      const changed = { ...DEVCONTAINER, customizations: { vscode: {} }, containerEnv: { LEVEL: "other" } };
-      await project.merge({ [FILE]: text(changed) });
-      await vi.waitFor(async () => {
-        expect(await environment()).toMatchObject({ devcontainer: { variables: { LEVEL: "other" } } });
-      }, POLL);
-      const second = await session();
-      await second.run('[ "$LEVEL$FOLDER" = other ] && greet');
-      expect(await second.call("GET", "sandbox")).toMatchObject({
-        environment: { build_id: built?.["id"], stale: false },
-      });
-      expect(await project.builds()).toHaveLength(1);
-      await second.stop();
-    },
-  );
-
-  it(
-    "stays as it was while the file cannot be used, and the project says why",
-    { timeout: TEST_MS },
-    async () => {
-      await project.merge({ [FILE]: text({ ...DEVCONTAINER, features: { go: {} } }) });
-      await vi.waitFor(async () => {
-        const { errors } = await project.call("GET", "triggers");
-        expect(JSON.stringify(errors)).toMatch(
-          /devcontainer\.json, line \d+, column 3: `features` is not supported\./,
-        );
-      }, POLL);
-      const third = await session();
-      await third.run('[ "$LEVEL" = other ] && greet');
-      const { items } = await third.call("GET", "conversation");
-      expect(JSON.stringify(items)).toContain("`features` is not supported.");
-      await third.stop();
-    },
-  );
-
-  it(
-    "asks the registry of the image that it names, within the build's rules, and a session says what failed",
-    { timeout: TEST_MS },
-    async () => {
-      const image = "unlisted.example/team/tools:1";
-      const other = await DockerfileProject.open(life, installation);
-      await other.merge({ [FILE]: text({ image }), "platform.toml": MANIFEST });
-      const { id } = await life.call("POST", `/v1/projects/${other.id}/sessions`, {});
-      const failed = await life.session(other.id, String(id), ["running", "failed"]);
-      expect(failed).toMatchObject({
-        status: "failed",
-        failure: {
-          code: "environment_failed",
-          message: expect.stringContaining("unlisted.example") as string,
-        },
-      });
-      const [build] = await other.builds();
-      expect(build).toMatchObject({
-        base: image,
-        dockerfile: FILE,
-        failure: { code: "egress_denied", host: "unlisted.example", line: 1 },
-      });
-    },
-  );
 });

@@ -88,20 +88,6 @@ describe.runIf(sandboxesStartHere)("a sandbox whose service never comes back", (
     );
   });
 
-  describe("and whose run directory is removed", () => {
-    beforeAll(() => begin(), TEST_MS);
-    afterAll(end, TEST_MS);
-    it(
-      "ends itself at once",
-      async () => {
-        await life.end("SIGKILL");
-        rmSync(runDir, { recursive: true });
-        await expect.poll(() => processesOfSandbox(sandboxId), POLL).toEqual([]);
-      },
-      TEST_MS,
-    );
-  });
-
   describe("and the doctor", () => {
     beforeAll(() => begin(), TEST_MS);
     afterAll(end, TEST_MS);

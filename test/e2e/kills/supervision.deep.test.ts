@@ -4,12 +4,9 @@
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
-import { request } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { HealthReport } from "../../../daemon/report.ts";
 import { filesWith } from "../../support/machine/files-with.ts";
 import { processesOfSandbox } from "../../support/machine/processes-seeing.ts";
 import { readEvents, type EventReader } from "../../support/service/event-stream.ts";
@@ -64,17 +61,6 @@ const directoriesOf = (sandbox: string): readonly string[] =>
   readdirSync(tmpdir())
     .map((name) => path.join(tmpdir(), name, "s", sandbox))
     .filter((directory) => existsSync(directory));
-
-const health = async (sandbox: string): Promise<HealthReport> => {
-  const socketPath = path.join(directoriesOf(sandbox)[0] ?? "", "run", "d.sock");
-  const answer = await new Promise<string>((resolve, reject) => {
-    const call = request({ socketPath, path: "/platform/health", agent: false }, (response) =>
-      resolve(text(response)),
-    );
-    call.on("error", reject).end();
-  });
-  return JSON.parse(answer) as HealthReport;
-};
 
 const follow = (): Promise<EventReader> => readEvents(`${life.url}${target("/logs")}`, { token: TOKEN });
 const linesOf = (reader: EventReader): readonly string[] =>
@@ -154,34 +140,6 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
   });
 
   it(
-    "restarts a killed runtime, with its last lines in health and no process of its group left [R12]",
-    async () => {
-      const sandbox = await sandboxId();
-      await runtime("/leave");
-      await vi.waitFor(() => {
-        for (const time of ["7001", "7002", "7003"])
-          expect(processes(sandbox, "sleep", time)).toHaveLength(1);
-      }, POLL);
-      await runtime("/say?line=before-the-end");
-      const before = (await health(sandbox)).runtime;
-      const killed = only(processes(sandbox, "node", "/workspace/runtime-server.mjs"));
-      process.kill(killed, "SIGKILL");
-      await vi.waitFor(async () => {
-        const { runtime: after } = await health(sandbox);
-        expect([after.state, after.restarts]).toEqual(["ready", before.restarts + 1]);
-      }, POLL);
-      const { runtime: after, status: is } = await health(sandbox);
-      expect(is).toBe("ready");
-      expect(after.last_exit?.output.at(-1)).toBe("before-the-end");
-      expect(processes(sandbox, "sleep", "7001")).toEqual([]);
-      expect(only(processes(sandbox, "node", "/workspace/runtime-server.mjs"))).not.toBe(killed);
-      expect(await runtime("/")).toMatch(/^\d+$/);
-      expect((await status("running"))["status"]).toBe("running");
-    },
-    TEST_MS,
-  );
-
-  it(
     "ends with its daemon: all processes end, the session fails, its log is kept and continued by the next boot",
     async () => {
       const sandbox = await sandboxId();
@@ -207,24 +165,6 @@ describe.runIf(sandboxesStartHere)("a sandbox with a killed process", () => {
       expect(new Set(ids).size).toBe(ids.length);
       expect(new Set(ids.map((id) => id.split(":")[0]))).toEqual(new Set([sandbox, await sandboxId()]));
       expect((await log()).startsWith(kept)).toBe(true);
-    },
-    TEST_MS,
-  );
-
-  it(
-    "keeps its log when the service is killed with it, and the next service starts the session again",
-    async () => {
-      const sandbox = await sandboxId();
-      await runtime("/say?line=the-last-line-before-both-die");
-      await vi.waitFor(async () => expect(await log()).toContain("the-last-line-before-both-die"), POLL);
-      const daemon = daemonOf(sandbox);
-      await life.end("SIGKILL");
-      process.kill(daemon, "SIGKILL");
-      life = await installation.start(SETTINGS);
-      expect((await status("failed"))["failure"]).toMatchObject({ code: "sandbox_lost" });
-      await gone(sandbox);
-      expect(await log()).toMatch(/^\S+Z runtime the-last-line-before-both-die$/m);
-      await restart();
     },
     TEST_MS,
   );
