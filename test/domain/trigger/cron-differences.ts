@@ -105,230 +105,45 @@ export const REFUSED_HERE: readonly Refused[] = [
   },
 ];
 
-const GAP = "a fixed time in a gap fires at the gap's end, not as much later as it lies inside it [C11]";
-const PASSES = "a wildcard hour runs on both passes of an overlap; croner leaves the second out [C12]";
-const BACK =
-  "the next instant is always later than the one it was asked for; here croner answers an earlier one [C14]";
-const EITHER = "either of day and weekday suffices, and no option makes it both [C07]";
-const SUNDAY = "0 and 7 are Sunday and 6 is Saturday; no option counts from 1 [C06]";
-
-interface DueOtherwise {
-  readonly pattern: string;
-  readonly zone: string;
-  readonly after: string;
-  /** The result that croner's tests expect, under the option that they set if they set one. */
-  readonly croner: string | null;
-  readonly here: string;
-  readonly reason: string;
-}
-
-export const DUE_OTHERWISE: readonly DueOtherwise[] = [
-  {
-    pattern: "0 30 2 12 3 *",
-    zone: "America/New_York",
-    after: "2023-03-12T00:00:00Z",
-    croner: "2023-03-12T07:30:00Z",
-    here: "2023-03-12T07:00:00Z",
-    reason: GAP,
-  },
-  {
-    pattern: "0 30 2 * * *",
-    zone: "America/New_York",
-    after: "2023-03-11T07:30:00Z",
-    croner: "2023-03-12T07:30:00Z",
-    here: "2023-03-12T07:00:00Z",
-    reason: GAP,
-  },
-  {
-    pattern: "0 30 2 * * *",
-    zone: "America/New_York",
-    after: "2025-03-09T06:00:00Z",
-    croner: "2025-03-09T07:30:00Z",
-    here: "2025-03-09T07:00:00Z",
-    reason: GAP,
-  },
-  {
-    pattern: "0 30 2 * * *",
-    zone: "Europe/Berlin",
-    after: "2023-03-25T01:30:00Z",
-    croner: "2023-03-26T01:30:00Z",
-    here: "2023-03-26T01:00:00Z",
-    reason: GAP,
-  },
-  {
-    pattern: "0 30 1 * * *",
-    zone: "Europe/London",
-    after: "2025-03-30T00:00:00Z",
-    croner: "2025-03-30T01:30:00Z",
-    here: "2025-03-30T01:00:00Z",
-    reason: GAP,
-  },
-  {
-    pattern: "* * * * *",
-    zone: "America/Los_Angeles",
-    after: "2025-11-02T08:59:01Z",
-    croner: "2025-11-02T10:00:00Z",
-    here: "2025-11-02T09:00:00Z",
-    reason: PASSES,
-  },
-  {
-    pattern: "* * * * *",
-    zone: "America/Los_Angeles",
-    after: "2025-11-02T09:00:00Z",
-    croner: "2025-11-02T08:01:00Z",
-    here: "2025-11-02T09:01:00Z",
-    reason: BACK,
-  },
-  {
-    pattern: "0 30 1 * * *",
-    zone: "America/New_York",
-    after: "2025-11-02T06:00:00Z",
-    croner: "2025-11-02T05:30:00Z",
-    here: "2025-11-03T06:30:00Z",
-    reason: BACK,
-  },
-  {
-    pattern: "0 0 0 30 2 6",
-    zone: "UTC",
-    after: "2021-10-12T22:00:00Z",
-    croner: null,
-    here: "2022-02-05T00:00:00Z",
-    reason: EITHER,
-  },
-  {
-    pattern: "0 0 0 1 11 4",
-    zone: "UTC",
-    after: "2021-10-12T22:00:00Z",
-    croner: "2029-11-01T00:00:00Z",
-    here: "2021-11-01T00:00:00Z",
-    reason: EITHER,
-  },
-  {
-    pattern: "0 0 0 29 feb SAT",
-    zone: "UTC",
-    after: "2021-10-12T22:00:00Z",
-    croner: "2048-02-29T00:00:00Z",
-    here: "2022-02-05T00:00:00Z",
-    reason: EITHER,
-  },
-  {
-    pattern: "59 59 23 2 * 6",
-    zone: "UTC",
-    after: "2022-02-17T00:00:00Z",
-    croner: "2022-04-02T23:59:59Z",
-    here: "2022-02-19T23:59:59Z",
-    reason: EITHER,
-  },
-  {
-    pattern: "0 12 1 * MON",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2027-02-01T12:00:00Z",
-    here: "2026-11-23T12:00:00Z",
-    reason: EITHER,
-  },
-  {
-    pattern: "0 0 0 * * 1",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-22T00:00:00Z",
-    here: "2026-11-23T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 2",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-23T00:00:00Z",
-    here: "2026-11-24T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 3",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-24T00:00:00Z",
-    here: "2026-11-25T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 4",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-25T00:00:00Z",
-    here: "2026-11-26T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 5",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-26T00:00:00Z",
-    here: "2026-11-27T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 6",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-27T00:00:00Z",
-    here: "2026-11-21T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 7",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-21T00:00:00Z",
-    here: "2026-11-22T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 12 * * 1",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-22T12:00:00Z",
-    here: "2026-11-23T12:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 * * 1",
-    zone: "UTC",
-    after: "2024-01-01T00:00:00Z",
-    croner: "2024-01-07T00:00:00Z",
-    here: "2024-01-08T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 * * 7",
-    zone: "UTC",
-    after: "2024-01-01T00:00:00Z",
-    croner: "2024-01-06T00:00:00Z",
-    here: "2024-01-07T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 2-6",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-23T00:00:00Z",
-    here: "2026-11-21T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 1,7",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-21T00:00:00Z",
-    here: "2026-11-22T00:00:00Z",
-    reason: SUNDAY,
-  },
-  {
-    pattern: "0 0 0 * * 1-7/2",
-    zone: "UTC",
-    after: "2026-11-20T06:30:15Z",
-    croner: "2026-11-21T00:00:00Z",
-    here: "2026-11-22T00:00:00Z",
-    reason: SUNDAY,
-  },
-];
+/**
+ * What is due at another instant, by the reason: pattern | zone | after | in croner, under the option that its test sets if it sets one |
+ * here. Rows begin at the margin and go on in indented lines.
+ */
+export const DUE_OTHERWISE: Readonly<Record<string, string>> = {
+  "a fixed time in a gap fires at the gap's end, not as much later as it lies inside it [C11]": `
+0 30 2 12 3 * | America/New_York | 2023-03-12T00:00:00Z | 2023-03-12T07:30:00Z | 2023-03-12T07:00:00Z
+0 30 2 * * * | America/New_York | 2023-03-11T07:30:00Z | 2023-03-12T07:30:00Z | 2023-03-12T07:00:00Z
+0 30 2 * * * | America/New_York | 2025-03-09T06:00:00Z | 2025-03-09T07:30:00Z | 2025-03-09T07:00:00Z
+0 30 2 * * * | Europe/Berlin | 2023-03-25T01:30:00Z | 2023-03-26T01:30:00Z | 2023-03-26T01:00:00Z
+0 30 1 * * * | Europe/London | 2025-03-30T00:00:00Z | 2025-03-30T01:30:00Z | 2025-03-30T01:00:00Z
+`,
+  "a wildcard hour runs on both passes of an overlap; croner leaves the second out [C12]": `
+* * * * * | America/Los_Angeles | 2025-11-02T08:59:01Z | 2025-11-02T10:00:00Z | 2025-11-02T09:00:00Z
+`,
+  "the next instant is always later than the one it was asked for; here croner answers an earlier one [C14]": `
+* * * * * | America/Los_Angeles | 2025-11-02T09:00:00Z | 2025-11-02T08:01:00Z | 2025-11-02T09:01:00Z
+0 30 1 * * * | America/New_York | 2025-11-02T06:00:00Z | 2025-11-02T05:30:00Z | 2025-11-03T06:30:00Z
+`,
+  "either of day and weekday suffices, and no option makes it both [C07]": `
+0 0 0 30 2 6 | UTC | 2021-10-12T22:00:00Z | nothing | 2022-02-05T00:00:00Z
+0 0 0 1 11 4 | UTC | 2021-10-12T22:00:00Z | 2029-11-01T00:00:00Z | 2021-11-01T00:00:00Z
+0 0 0 29 feb SAT | UTC | 2021-10-12T22:00:00Z | 2048-02-29T00:00:00Z | 2022-02-05T00:00:00Z
+59 59 23 2 * 6 | UTC | 2022-02-17T00:00:00Z | 2022-04-02T23:59:59Z | 2022-02-19T23:59:59Z
+0 12 1 * MON | UTC | 2026-11-20T06:30:15Z | 2027-02-01T12:00:00Z | 2026-11-23T12:00:00Z
+`,
+  "0 and 7 are Sunday and 6 is Saturday; no option counts from 1 [C06]": `
+0 0 0 * * 1 | UTC | 2026-11-20T06:30:15Z | 2026-11-22T00:00:00Z | 2026-11-23T00:00:00Z
+0 0 0 * * 2 | UTC | 2026-11-20T06:30:15Z | 2026-11-23T00:00:00Z | 2026-11-24T00:00:00Z
+0 0 0 * * 3 | UTC | 2026-11-20T06:30:15Z | 2026-11-24T00:00:00Z | 2026-11-25T00:00:00Z
+0 0 0 * * 4 | UTC | 2026-11-20T06:30:15Z | 2026-11-25T00:00:00Z | 2026-11-26T00:00:00Z
+0 0 0 * * 5 | UTC | 2026-11-20T06:30:15Z | 2026-11-26T00:00:00Z | 2026-11-27T00:00:00Z
+0 0 0 * * 6 | UTC | 2026-11-20T06:30:15Z | 2026-11-27T00:00:00Z | 2026-11-21T00:00:00Z
+0 0 0 * * 7 | UTC | 2026-11-20T06:30:15Z | 2026-11-21T00:00:00Z | 2026-11-22T00:00:00Z
+0 0 12 * * 1 | UTC | 2026-11-20T06:30:15Z | 2026-11-22T12:00:00Z | 2026-11-23T12:00:00Z
+0 0 * * 1 | UTC | 2024-01-01T00:00:00Z | 2024-01-07T00:00:00Z | 2024-01-08T00:00:00Z
+0 0 * * 7 | UTC | 2024-01-01T00:00:00Z | 2024-01-06T00:00:00Z | 2024-01-07T00:00:00Z
+0 0 0 * * 2-6 | UTC | 2026-11-20T06:30:15Z | 2026-11-23T00:00:00Z | 2026-11-21T00:00:00Z
+0 0 0 * * 1,7 | UTC | 2026-11-20T06:30:15Z | 2026-11-21T00:00:00Z | 2026-11-22T00:00:00Z
+0 0 0 * * 1-7/2 | UTC | 2026-11-20T06:30:15Z | 2026-11-21T00:00:00Z | 2026-11-22T00:00:00Z
+`,
+};

@@ -154,9 +154,11 @@ test("*/61 is refused by croner; here a step over the field's end leaves its fir
   expect(schedule("* */61 * * * *").minutes).toEqual([0]);
 });
 
-test.each(DUE_OTHERWISE)(
-  "$pattern in $zone after $after: croner $croner, here $here, for $reason",
-  ({ pattern, zone, after, here }) => {
-    expect(upcoming(pattern, zone, { afterMs: Date.parse(after), count: 1 })).toEqual([here]);
-  },
-);
+describe.each(Object.entries(DUE_OTHERWISE))("%s", (_reason, table) => {
+  test.each(rows(table))(
+    "%j in %s after %s is due in croner at %s, and here at %s",
+    (pattern = "", zone = "", after = "", _croner = "", here = "") => {
+      expect(upcoming(pattern, zone, { afterMs: Date.parse(after), count: 1 })).toEqual([here]);
+    },
+  );
+});
