@@ -105,7 +105,7 @@ for (const bench of wanted) {
   took[bench.name] = seconds;
   process.stdout.write(`${bench.name} took ${seconds} s\n`);
   for (const figure of bench.figures) {
-    const { work, unit, aim = "" } = figure;
+    const { work, unit, aim } = figure;
     rows.push({ bench: bench.name, work, value: valueAt(found, figure), unit, aim });
   }
 }

@@ -81,32 +81,6 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(places.composer).toBeLessThanOrEqual(places.height);
   });
 
-  it.each(LOOKS)("of the list of sessions: $name", async ({ name, window }) => {
-    // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
-    const all = makeWorld(Date.now());
-    const turns = ["requires_action", "running", "idle"];
-    const sessions = turns.map((state, index) =>
-      Object.assign({}, all.sessions[0], {
-        id: `01995f2c-1e5b-7b0e-8a44-b7d15c2a90d${String(index)}`,
-        turn: { state, since: all.sessions[0]?.["created_at"], waiting_for: null },
-        ...(state === "idle" && {
-          last_turn: { state: "completed", error: null, at: all.sessions[0]?.["created_at"] },
-        }),
-      }),
-    );
-    const { page, visit } = await start(
-      { ...all, sessions: [...sessions, ...all.sessions.slice(1)] },
-      window,
-    );
-    await visit(`#/projects/${PROJECT_ID}`);
-    await page.locator(".row").first().waitFor();
-    const words = await page.locator(".row .badge").allInnerTexts();
-    expect(words.slice(0, 3)).toEqual(["Needs you", "Working", "Resting"]);
-    fs.mkdirSync(PICTURES, { recursive: true });
-    await page.screenshot({ path: path.join(PICTURES, `sessions-${name}.png`) });
-    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(window.width);
-  });
-
   it.each(LOOKS)("of a project's usage: $name", async ({ name, window }) => {
     // eslint-disable-next-line no-restricted-properties -- the browser and the world use the real clock
     const { page, visit } = await start(makeWorld(Date.now()), window);

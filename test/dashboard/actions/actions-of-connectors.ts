@@ -9,6 +9,9 @@ const SESSION = `#/projects/${PROJECT_ID}/sessions/${SESSION_ID}`;
 const CALL = `/v1/projects/${PROJECT_ID}/approvals/01995f2c-1e5b-7b0e-8a44-b7d15c2a9e11`;
 const API = `/v1/projects/${PROJECT_ID}/connectors`;
 
+const inList = { hash: CONNECTORS, shows: ".row" };
+const onOne = { hash: ONE, shows: ".row" };
+
 export const CONNECTOR_ACTIONS: readonly Action[] = [
   {
     name: "approves a call that waits",
@@ -57,8 +60,7 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
   },
   {
     name: "stores the credential of a connector",
-    hash: CONNECTORS,
-    shows: ".row",
+    ...inList,
     does: async ({ press, write }) => {
       await press("Store the credential: sentry");
       await write("Credential", "typed-once");
@@ -69,16 +71,14 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
   },
   {
     name: "signs in to a connector",
-    hash: CONNECTORS,
-    shows: ".row",
+    ...inList,
     does: ({ press }) => press("Sign in again: tracker"),
     writes: `POST ${API}/tracker/authorize `,
     gone: "The connector",
   },
   {
     name: "stores the client of a connector",
-    hash: CONNECTORS,
-    shows: ".row",
+    ...inList,
     does: async ({ press, write }) => {
       await press("Store a client: errors");
       await write("Client id (empty: as platform.toml says)", "platform");
@@ -90,24 +90,21 @@ export const CONNECTOR_ACTIONS: readonly Action[] = [
   },
   {
     name: "fetches the tools of a connector again",
-    hash: ONE,
-    shows: ".row",
+    ...onOne,
     does: ({ press }) => press("Fetch the tools again: linear"),
     writes: `POST ${API}/linear/catalogue {"action":"refresh"}`,
     tells: "The tools are fetched.",
   },
   {
     name: "accepts the tools that are shown",
-    hash: ONE,
-    shows: ".row",
+    ...onOne,
     does: ({ press }) => press("Accept these tools: linear"),
     writes: `POST ${API}/linear/catalogue {"action":"accept","pin":"6f1c0e2d9a"}`,
     tells: "The tools are accepted.",
   },
   {
     name: "deletes the credential of a connector",
-    hash: ONE,
-    shows: ".row",
+    ...onOne,
     does: async ({ press }) => {
       await press("Delete the credential: linear");
       await press("Delete");

@@ -8,11 +8,12 @@ import { isReady, withEnvironment } from "../states/states-of-environment.ts";
 const API = `/v1/projects/${PROJECT_ID}/environment`;
 const ENVIRONMENT = `#/projects/${PROJECT_ID}/environment`;
 
+const here = { hash: ENVIRONMENT, shows: ".row" };
+
 export const ENVIRONMENT_ACTIONS: readonly Action[] = [
   {
     name: "builds the Dockerfile anew",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...here,
     change: isReady,
     does: ({ press }) => press("Build again"),
     writes: `POST ${API}/builds `,
@@ -21,8 +22,7 @@ export const ENVIRONMENT_ACTIONS: readonly Action[] = [
   },
   {
     name: "cancels a build",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...here,
     does: async ({ press }) => {
       await press("Cancel");
       await press("Cancel the build");
@@ -42,8 +42,7 @@ export const ENVIRONMENT_ACTIONS: readonly Action[] = [
   },
   {
     name: "goes from the environment to the log of its build",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...here,
     does: ({ press }) => press("Show the log"),
     leads: `${ENVIRONMENT}/builds/${BUILD_ID}`,
   },

@@ -7,11 +7,15 @@ import { PROJECT_ID } from "../samples/sample-project.ts";
 const SETTINGS = `#/projects/${PROJECT_ID}/settings`;
 const API = `/v1/projects/${PROJECT_ID}`;
 
+const inModels = { hash: "#/models", shows: "form" };
+const inPeople = { hash: "#/people", shows: "form" };
+const inAccount = { hash: "#/account", shows: "form" };
+const inSettings = { hash: SETTINGS, shows: "form" };
+
 export const PEOPLE_ACTIONS: readonly Action[] = [
   {
     name: "adds a provider of models",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     does: async ({ write, choose, press }, page) => {
       await page.getByText("Add a provider", { exact: true }).click();
       await write("Name", "acme");
@@ -24,8 +28,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "deletes a provider of models",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     does: async ({ press }) => {
       await press("Delete: local");
       await press("Delete");
@@ -35,8 +38,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "sets a limit in dollars after the page has named the models without a price",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     does: async ({ write, press }, page) => {
       await write("Limit", "50");
       await press("Set the limit");
@@ -47,8 +49,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "changes the price of a model",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     does: async ({ press }, page) => {
       await page.getByText("$5 input, $0.5 cached input, $25 output").waitFor();
       await press("Change: anthropic/claude-opus-4-6");
@@ -61,8 +62,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "saves an own subscription",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     does: async ({ write, press }, page) => {
       await page.getByText("Save your Claude subscription").click();
       await write("Token", "sk-ant-oat01-typed");
@@ -73,8 +73,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "chooses what she is told by mail",
-    hash: "#/account",
-    shows: "form",
+    ...inAccount,
     does: async ({ press }, page) => {
       const form = page.locator("form", { hasText: "When my agent is done" }).first();
       await form.getByLabel("When my agent is done").check();
@@ -87,8 +86,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "adds her own chat",
-    hash: "#/account",
-    shows: "form",
+    ...inAccount,
     does: async ({ write, press }) => {
       await write("Address", "https://hooks.slack.com/services/T000/B000/XXXX");
       await press("Add the chat");
@@ -98,8 +96,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "invites a person",
-    hash: "#/people",
-    shows: "form",
+    ...inPeople,
     does: async ({ write, choose, press }) => {
       await write("Name", "Eve");
       await choose("Role in the account", "Owner");
@@ -110,8 +107,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "revokes an invitation",
-    hash: "#/people",
-    shows: "form",
+    ...inPeople,
     does: async ({ press }) => {
       await press("Revoke: Mia");
       await press("Revoke");
@@ -121,8 +117,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "names the account",
-    hash: "#/account",
-    shows: "form",
+    ...inAccount,
     does: async ({ write, press }) => {
       await write("Name of the account", "Greeters");
       await press("Save the names");
@@ -132,8 +127,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "names herself",
-    hash: "#/account",
-    shows: "form",
+    ...inAccount,
     does: async ({ write, press }) => {
       await write("Your name", "Ada");
       await press("Save the names");
@@ -143,8 +137,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "makes a member an owner",
-    hash: "#/people",
-    shows: "form",
+    ...inPeople,
     does: async ({ press }) => {
       await press("Make owner: Vera");
       await press("Make owner");
@@ -154,8 +147,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "deactivates a person",
-    hash: "#/people",
-    shows: "form",
+    ...inPeople,
     does: async ({ press }) => {
       await press("Deactivate: Vera");
       await press("Deactivate");
@@ -165,8 +157,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "reactivates a person",
-    hash: "#/people",
-    shows: "form",
+    ...inPeople,
     does: ({ press }) => press("Reactivate: Karl"),
     writes: "POST /v1/people/u-karl/reactivate ",
     tells: "Karl has the former roles again",
@@ -217,8 +208,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "gives a person a role in a project",
-    hash: SETTINGS,
-    shows: "form",
+    ...inSettings,
     does: async ({ choose, press }) => {
       await choose("Person", "Vera");
       await choose("Role", "Owner: also secrets, settings and members");
@@ -229,8 +219,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "removes a person's own role in a project",
-    hash: SETTINGS,
-    shows: "form",
+    ...inSettings,
     does: async ({ press }) => {
       await press("Remove: Vera");
       await press("Remove");
@@ -240,8 +229,7 @@ export const PEOPLE_ACTIONS: readonly Action[] = [
   },
   {
     name: "hides a project from others, keeps merging for owners and demands approvals",
-    hash: SETTINGS,
-    shows: "form",
+    ...inSettings,
     does: async ({ choose, write, press }) => {
       await choose("Default role", "No role: the project is hidden");
       await choose("Who may merge", "Only owners");

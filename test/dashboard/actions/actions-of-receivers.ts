@@ -8,6 +8,9 @@ const ONE = `${RECEIVERS}/${RECEIVER_ID}`;
 const API = `/v1/projects/${PROJECT_ID}/webhooks`;
 const URL = "https://receiver.example.org/platform";
 
+const inList = { hash: RECEIVERS, shows: ".row" };
+const onOne = { hash: ONE, shows: ".row" };
+
 export const RECEIVER_ACTIONS: readonly Action[] = [
   {
     name: "adds a receiver with the usual events",
@@ -22,16 +25,14 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
   },
   {
     name: "sends a receiver a test",
-    hash: RECEIVERS,
-    shows: ".row",
+    ...inList,
     does: ({ press }) => press(`Send a test: ${URL}`),
     writes: `POST ${API}/${RECEIVER_ID}/test `,
     tells: "The test was delivered. Answered 204 in 84 ms.",
   },
   {
     name: "says why a test did not arrive",
-    hash: RECEIVERS,
-    shows: ".row",
+    ...inList,
     change: (world) => {
       world.tested = {
         delivered: false,
@@ -47,8 +48,7 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
   },
   {
     name: "rotates the secret of a receiver",
-    hash: ONE,
-    shows: ".row",
+    ...onOne,
     does: async ({ press }) => {
       await press(`Rotate the secret: ${URL}`);
       await press("Rotate");
@@ -58,16 +58,14 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
   },
   {
     name: "disables a receiver",
-    hash: RECEIVERS,
-    shows: ".row",
+    ...inList,
     does: ({ press }) => press(`Disable: ${URL}`),
     writes: `PATCH ${API}/${RECEIVER_ID} {"status":"disabled"}`,
     tells: "The receiver is disabled.",
   },
   {
     name: "removes a receiver",
-    hash: ONE,
-    shows: ".row",
+    ...onOne,
     does: async ({ press }) => {
       await press(`Remove: ${URL}`);
       await press("Remove");
@@ -77,8 +75,7 @@ export const RECEIVER_ACTIONS: readonly Action[] = [
   },
   {
     name: "sends a delivery again",
-    hash: ONE,
-    shows: ".row",
+    ...onOne,
     does: ({ press }) => press("Send again: change_request.opened"),
     writes: `POST ${API}/${RECEIVER_ID}/deliveries/d-3/replay `,
     tells: "The delivery is sent again.",

@@ -1,6 +1,7 @@
 /** The form that adds a secret, for actions.real.test.ts. */
 import type { Action } from "./actions.ts";
 import { PROJECT_ID } from "../samples/sample-project.ts";
+import { having } from "../states/state-of-a-page.ts";
 
 const API = `/v1/projects/${PROJECT_ID}`;
 const PROJECT = `#/projects/${PROJECT_ID}`;
@@ -35,9 +36,7 @@ export const SECRET_ACTIONS: readonly Action[] = [
     name: "replaces a secret by its name, after a warning",
     hash: `${PROJECT}/secrets`,
     shows: ".row",
-    change: (world) => {
-      world.secrets = ["NPM_TOKEN"];
-    },
+    change: having(() => ({ secrets: ["NPM_TOKEN"] })),
     does: async ({ write, press }, page) => {
       await write("Name", "NPM_TOKEN");
       await page.getByText("This replaces the value of NPM_TOKEN.").waitFor();

@@ -6,7 +6,7 @@ import type { World } from "../fakes/fake-service.ts";
 import { NEW_TOKEN } from "../fakes/fake-settings.ts";
 import { FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "../samples/sample-project.ts";
 import { sampleWork } from "../samples/sample-settings.ts";
-import { withProject } from "../states/state-of-a-page.ts";
+import { having, withProject } from "../states/state-of-a-page.ts";
 
 const API = `/v1/projects/${PROJECT_ID}`;
 const PROJECT = `#/projects/${PROJECT_ID}`;
@@ -31,6 +31,14 @@ const withSecret = (world: World): void => {
   world.secrets = ["NPM_TOKEN"];
 };
 
+const inSettings = { hash: `${PROJECT}/settings`, shows: "form" };
+const inTriggers = { hash: `${PROJECT}/triggers`, shows: ".card" };
+const inTalk = { hash: `${PROJECT}/change-requests/7`, shows: ".remarks" };
+const inSecrets = { hash: `${PROJECT}/secrets`, shows: ".row" };
+const inSessions = { hash: PROJECT, shows: ".row" };
+const inChanges = { hash: `${PROJECT}/change-requests/7`, shows: ".diff" };
+const inAccount = { hash: "#/account", shows: ".row" };
+
 const PROJECT_ACTIONS: readonly Action[] = [
   {
     name: "makes a project",
@@ -44,8 +52,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "renames a project and moves its default branch",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     does: async ({ write, press }) => {
       await write("Name", "greetings");
       await write("Default branch", "trunk");
@@ -56,15 +63,13 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "pauses all triggers",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     does: ({ press }) => press("Pause all triggers"),
     writes: `PATCH ${API} {"triggers_paused":true}`,
   },
   {
     name: "resumes all triggers",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     change: (world) => {
       world.listing = { ...world.listing, triggers_paused: true };
     },
@@ -73,8 +78,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "archives a project",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     does: async ({ press }) => {
       await press("Archive the project");
       await press("Archive");
@@ -83,8 +87,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "reactivates a project",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     change: withProject({ status: "archived" }),
     does: ({ press }) => press("Reactivate the project"),
     writes: `PATCH ${API} {"status":"active"}`,
@@ -101,16 +104,14 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "restores a project",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     change: withProject(DELETED),
     does: ({ press }) => press("Restore the project"),
     writes: `POST ${API}/restore `,
   },
   {
     name: "reads platform.toml",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     does: ({ press }) => press("Read platform.toml now"),
     writes: `POST ${API}/sync `,
     tells: "platform.toml was read. It has errors.",
@@ -139,8 +140,7 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "replaces a secret",
-    hash: `${PROJECT}/secrets`,
-    shows: ".row",
+    ...inSecrets,
     change: withSecret,
     does: async ({ write, press }) => {
       await press("Replace NPM_TOKEN");
@@ -151,19 +151,15 @@ const PROJECT_ACTIONS: readonly Action[] = [
   },
   {
     name: "tries a model's key",
-    hash: `${PROJECT}/secrets`,
-    shows: ".row",
-    change: (world) => {
-      world.secrets = ["OPENAI_API_KEY"];
-    },
+    ...inSecrets,
+    change: having(() => ({ secrets: ["OPENAI_API_KEY"] })),
     does: ({ press }) => press("Try the key: OPENAI_API_KEY"),
     writes: `POST ${API}/secrets/OPENAI_API_KEY/try `,
     tells: "api.openai.com accepts the key.",
   },
   {
     name: "deletes a secret",
-    hash: `${PROJECT}/secrets`,
-    shows: ".row",
+    ...inSecrets,
     change: withSecret,
     does: async ({ press }) => {
       await press("Delete: NPM_TOKEN");
@@ -192,8 +188,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "filters the sessions",
-    hash: PROJECT,
-    shows: ".row",
+    ...inSessions,
     does: ({ choose }) => choose("State", "Failed"),
     leads: `${PROJECT}?status=failed`,
   },
@@ -222,8 +217,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "restarts a session from its row",
-    hash: PROJECT,
-    shows: ".row",
+    ...inSessions,
     does: async ({ press }) => {
       await press("Actions for Tidy the docs");
       await press("Restart");
@@ -232,8 +226,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "deletes a session from its row",
-    hash: PROJECT,
-    shows: ".row",
+    ...inSessions,
     does: async ({ press }) => {
       await press("Actions for Tidy the docs");
       await press("Delete");
@@ -268,8 +261,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "merges a change request",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".diff",
+    ...inChanges,
     does: async ({ press }) => {
       await press("Merge");
       await press("Merge");
@@ -279,8 +271,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "merges a change request as one commit",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".diff",
+    ...inChanges,
     does: async ({ press }) => {
       await press("Squash and merge");
       await press("Merge");
@@ -290,8 +281,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "comments on a change request",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".remarks",
+    ...inTalk,
     does: async ({ press, write }) => {
       await write("Your comment", "Why?");
       await press("Comment");
@@ -301,16 +291,14 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "approves a change request's newest commit",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".remarks",
+    ...inTalk,
     does: ({ press }) => press("Approve"),
     writes: `POST ${API}/change-requests/7/remarks {"kind":"approval","body":"","commit":"0f0c2a7d1b9e4c35a1f6e0c87d2b4a6908f1e3d5"}`,
     tells: "You approved the newest commit.",
   },
   {
     name: "resolves a comment",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".remarks",
+    ...inTalk,
     does: ({ press }) => press("Resolve: the comment of Ben"),
     writes: `PATCH ${API}/change-requests/7/remarks/r1 {"resolved":true}`,
     tells: "The comment is resolved.",
@@ -336,8 +324,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "edits a change request",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".remarks",
+    ...inTalk,
     does: async ({ press, write }) => {
       await press("Edit");
       await write("Title", "Greet by the hour");
@@ -348,8 +335,7 @@ const SESSION_ACTIONS: readonly Action[] = [
   },
   {
     name: "closes a change request",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".diff",
+    ...inChanges,
     does: async ({ press }) => {
       await press("Close");
       await press("Close");
@@ -361,8 +347,7 @@ const SESSION_ACTIONS: readonly Action[] = [
 const TRIGGER_ACTIONS: readonly Action[] = [
   {
     name: "runs a trigger with a message",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     does: async ({ write, press }) => {
       await press("Run now: Note each push");
       await write("Message", "by hand");
@@ -372,8 +357,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
   },
   {
     name: "previews a trigger",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     does: async ({ press }) => {
       await press("Preview: Note each push");
       await press("Preview");
@@ -384,9 +368,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
     name: "proposes a trigger",
     hash: `${PROJECT}/triggers/new?from=cron`,
     shows: "form",
-    change: (world) => {
-      world.proposal = { number: 7, status: "open" };
-    },
+    change: having(() => ({ proposal: { number: 7, status: "open" } })),
     does: async ({ write, press }) => {
       await write("Slug", "nightly");
       await write("Prompt", "Update the dependencies.");
@@ -396,8 +378,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
   },
   {
     name: "pauses a trigger",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     does: async ({ press }) => {
       await press("Actions for Note each push");
       await press("Pause: Note each push");
@@ -406,8 +387,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
   },
   {
     name: "deletes a trigger",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     does: async ({ press }) => {
       await press("Actions for Note each push");
       await press("Delete: Note each push");
@@ -427,8 +407,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
   },
   {
     name: "makes a value for a sender",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     does: async ({ press }) => {
       await press("Set up a sender");
       await press("Create a new value: GITHUB_WEBHOOK_SECRET");
@@ -460,8 +439,7 @@ const TRIGGER_ACTIONS: readonly Action[] = [
 const ACCOUNT_ACTIONS: readonly Action[] = [
   {
     name: "makes a token for one project",
-    hash: "#/account",
-    shows: ".row",
+    ...inAccount,
     does: async ({ write, choose, press }) => {
       await write("Name", "laptop");
       await choose("Reaches", "Only greeter");
@@ -473,8 +451,7 @@ const ACCOUNT_ACTIONS: readonly Action[] = [
   },
   {
     name: "revokes a token",
-    hash: "#/account",
-    shows: ".row",
+    ...inAccount,
     does: async ({ press }) => {
       await press("Revoke: ci of the greeter, for the nightly builds");
       await press("Revoke");
@@ -497,8 +474,7 @@ const ACCOUNT_ACTIONS: readonly Action[] = [
   },
   {
     name: "signs out",
-    hash: "#/account",
-    shows: ".row",
+    ...inAccount,
     does: ({ press }) => press("Sign out of this browser"),
     tells: "Access token",
   },

@@ -269,21 +269,6 @@ describe.skipIf(!hasChromium)(title, () => {
       await page.getByText("The body is empty.").waitFor();
     });
 
-    it("is replayed after a question, and leads to the new session", async () => {
-      const { page, fake, visit } = await start(world());
-      await visit(`${FIRES}/${FIRED_ID}`);
-      await page.getByRole("button", { name: "Replay" }).click();
-      await page.keyboard.press("Escape");
-      expect(fake.writes).toEqual([]);
-      await page.getByRole("button", { name: "Replay" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
-      await page.getByText("The replay started a session.").waitFor();
-      expect(fake.writes).toEqual([`POST ${API}/${FIRED_ID}/replay {}`]);
-      expect(await page.getByRole("link", { name: "Open the session" }).getAttribute("href")).toBe(
-        `${PROJECT}/sessions/0199aaaa-0000-7000-8000-000000000001`,
-      );
-    });
-
     it("says that a replay waits, or why it is impossible", async () => {
       const { page, fake, visit } = await start({
         ...world(),

@@ -177,21 +177,6 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/triggers/on-push/fire {}`]);
   });
 
-  it("are paused and resumed from their page", async () => {
-    const { page, fake, visit } = await start(world());
-    await visit(TRIGGERS);
-    await page.getByRole("button", { name: "Pause all triggers" }).click();
-    await page.getByText("All triggers of the project are paused.").waitFor();
-    fake.world.listing = { ...fake.world.listing, triggers_paused: true };
-    await page.reload();
-    await page.getByRole("button", { name: "Resume all triggers" }).click();
-    await page.getByText("The triggers of the project run again.").waitFor();
-    expect(fake.writes).toEqual([
-      `PATCH /v1/projects/${PROJECT_ID} {"triggers_paused":true}`,
-      `PATCH /v1/projects/${PROJECT_ID} {"triggers_paused":false}`,
-    ]);
-  });
-
   it("say how a sender is set up, with a secret that the browser makes and shows once", async () => {
     const { page, fake, visit } = await start(world());
     await visit(TRIGGERS);

@@ -193,27 +193,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => prompt.inputValue()).toBe("");
   });
 
-  it("starts with pasted and dropped files", async () => {
-    const { page, prompt, startButton, written } = await open();
-    const give = (event: string, carrier: string, name: string) =>
-      page.evaluate(`{
-        const data = new DataTransfer();
-        data.items.add(new File(["it failed"], "${name}", { type: "text/plain" }));
-        const given = new ${event}Event("${event === "Drag" ? "drop" : "paste"}", { ${carrier}: data, bubbles: true, cancelable: true });
-        document.querySelector("#prompt").dispatchEvent(given);
-      }`);
-    await give("Clipboard", "clipboardData", "pasted.log");
-    await give("Drag", "dataTransfer", "dropped.log");
-    const files = page.getByRole("list", { name: "Attached files" }).getByRole("listitem");
-    await expect.poll(() => files.count()).toBe(2);
-    await page.getByRole("button", { name: "Remove pasted.log" }).click();
-    await prompt.fill("Why?");
-    await startButton.click();
-    await expect.poll(() => written("/sessions").length).toBe(1);
-    expect(written("/attachments").length).toBe(1);
-    expect(written("/sessions")[0]).toMatch(/"initial_prompt":"Why\?".*"attachments":\["/);
-  });
-
   it("shows sessions that wait with their places, after those that work, and counts the runs beside them", async () => {
     const { page, group } = await open(stateOf("home-waiting"));
     const row = group("Working").locator(".session", { hasText: "Say good day." });

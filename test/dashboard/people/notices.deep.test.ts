@@ -104,21 +104,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByRole("heading", { name: "Note the first push" }).waitFor();
   });
 
-  it("is prepared while a person writes its prompt: a sandbox is asked for once", async () => {
-    const { page, visit } = await start(world());
-    const asked: string[] = [];
-    page.on("request", (request) => {
-      if (request.url().endsWith("/environment/warm")) asked.push(request.method());
-    });
-    await visit(`${PROJECT}/new`);
-    const prompt = page.getByLabel("What should the agent do?");
-    await prompt.waitFor();
-    expect(asked).toEqual([]);
-    await prompt.pressSequentially("Fix the tests.");
-    await page.getByLabel("Name", { exact: true }).pressSequentially("tests");
-    await expect.poll(() => asked).toEqual(["POST"]);
-  });
-
   it("keeps what is typed across a reload, until the session has started", async () => {
     const { page, fake, visit } = await start(world());
     await visit(`${PROJECT}/new`);

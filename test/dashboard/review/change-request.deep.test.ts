@@ -137,15 +137,4 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.getByText("They conflict in greet.sh.").waitFor();
     await page.getByText("This change request cannot be merged.").waitFor();
   });
-
-  it("is closed after a question", async () => {
-    const { page, fake, visit } = await start(world());
-    await visit(`${PROJECT}/change-requests/7`);
-    await page.getByRole("button", { name: "Close" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
-    await page.getByText("#7 was closed.").waitFor();
-    expect(fake.writes).toEqual([`POST /v1/projects/${PROJECT_ID}/change-requests/7/close {}`]);
-    await page.locator("h1 .badge", { hasText: "closed" }).waitFor();
-    expect(await page.locator(".merge-box").count()).toBe(0);
-  });
 });

@@ -46,6 +46,12 @@ export const completing = (id: string, typed: string) => async (page: Page) => {
 export const unfolded = (summary: string) => (page: Page) =>
   page.locator("summary", { hasText: summary }).first().click();
 
+/** The world with other parts. They are made anew for each world, because what a reader does may change them. */
+export const having =
+  (rest: () => Partial<World>) =>
+  (world: World): void =>
+    void Object.assign(world, rest());
+
 /** The first project with other fields. */
 export const withProject =
   (rest: Readonly<Record<string, unknown>>) =>

@@ -9,7 +9,7 @@ import {
   STEP_FAILED,
 } from "../samples/sample-environment.ts";
 import { FAILED_ID, PROJECT_ID, SESSION_ID } from "../samples/sample-project.ts";
-import { pressed, refusing, type State } from "./state-of-a-page.ts";
+import { having, pressed, refusing, type State } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const ENVIRONMENT = `${PROJECT}/environment`;
@@ -95,29 +95,20 @@ const withDevcontainer = ({ environment }: World, base: string | null): Json => 
   devcontainer: DEVCONTAINER,
 });
 
+const withRows = { hash: ENVIRONMENT, shows: ".row" };
+const withBlock = { hash: ENVIRONMENT, shows: ".block" };
+
 export const STATES_OF_ENVIRONMENT: readonly State[] = [
-  { name: "environment", hash: ENVIRONMENT, shows: ".row" },
-  { name: "environment-ready", hash: ENVIRONMENT, shows: ".row", change: isReady },
+  { name: "environment", ...withRows },
+  { name: "environment-ready", ...withRows, change: isReady },
   {
     name: "environment-failed",
     hash: ENVIRONMENT,
     shows: ".callout pre",
     change: withBuild({ status: "failed", failure: STEP_FAILED }),
   },
-  {
-    name: "environment-first",
-    hash: ENVIRONMENT,
-    shows: ".actions",
-    change: (world) => {
-      world.builds = [];
-    },
-  },
-  {
-    name: "environment-machine",
-    hash: ENVIRONMENT,
-    shows: ".block",
-    change: withEnvironment({ kind: "machine", setup: null }),
-  },
+  { name: "environment-first", hash: ENVIRONMENT, shows: ".actions", change: having(() => ({ builds: [] })) },
+  { name: "environment-machine", ...withBlock, change: withEnvironment({ kind: "machine", setup: null }) },
   {
     name: "environment-image",
     hash: ENVIRONMENT,
@@ -129,8 +120,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
   },
   {
     name: "environment-devcontainer",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...withRows,
     change: (world) => {
       isReady(world);
       world.environment = {
@@ -142,8 +132,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
   },
   {
     name: "environment-devcontainer-image",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...withRows,
     change: (world) => {
       isReady(world);
       world.environment = {
@@ -154,14 +143,12 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
   },
   {
     name: "environment-devcontainer-unused",
-    hash: ENVIRONMENT,
-    shows: ".block",
+    ...withBlock,
     change: withEnvironment({ kind: "machine", setup: null, devcontainer: { ...DEVCONTAINER, ...UNUSED } }),
   },
   {
     name: "environment-devcontainer-unusable",
-    hash: ENVIRONMENT,
-    shows: ".block",
+    ...withBlock,
     change: withEnvironment({
       kind: "machine",
       setup: null,
@@ -190,8 +177,7 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
   },
   {
     name: "environment-nothing-waits",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...withRows,
     change: (world) => {
       world.environment = {
         ...world.environment,
@@ -201,23 +187,16 @@ export const STATES_OF_ENVIRONMENT: readonly State[] = [
   },
   {
     name: "environment-waits-for-a-trigger",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...withRows,
     change: (world) => {
       const waiting = { wanted: 0, ready: 1, for_triggers: 1, possible: true };
       world.environment = { ...world.environment, waiting };
     },
   },
-  {
-    name: "environment-cancel",
-    hash: ENVIRONMENT,
-    shows: ".row",
-    act: pressed("Cancel"),
-  },
+  { name: "environment-cancel", ...withRows, act: pressed("Cancel") },
   {
     name: "environment-refused",
-    hash: ENVIRONMENT,
-    shows: ".row",
+    ...withRows,
     change: (world) => {
       isReady(world);
       refusing("The project is archived.")(world);

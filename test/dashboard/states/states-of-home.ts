@@ -182,13 +182,10 @@ export const withRequests = (world: World): void => {
   world.me = { ...world.me, account: { ...Object(world.me["account"]), queued_fires: 3 } };
 };
 
+const home = { hash: "#/", shows: ".session" };
+
 export const STATES_OF_HOME: readonly State[] = [
-  {
-    name: "home-waiting",
-    hash: "#/",
-    shows: ".session",
-    change: withRequests,
-  },
+  { name: "home-waiting", ...home, change: withRequests },
   { name: "queue-requests", hash: "#/queue", shows: ".row", change: withRequests },
   {
     name: "request-waits",
@@ -196,30 +193,22 @@ export const STATES_OF_HOME: readonly State[] = [
     shows: "h1",
     change: withRequests,
   },
-  { name: "home", hash: "#/", shows: ".session", change: withEach },
-  { name: "home-review", hash: "#/", shows: ".session", change: withReview },
+  { name: "home", ...home, change: withEach },
+  { name: "home-review", ...home, change: withReview },
   { name: "home-narrowed", hash: "#/?search=the", shows: ".filters", change: withEach },
   {
     name: "home-typed",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: withEach,
     act: async (page) => {
       await page.getByLabel("What should the agent do?").fill("Say good day.\n\nIn English and in German.");
       await page.getByLabel("Branch").waitFor();
     },
   },
-  {
-    name: "home-paths",
-    hash: "#/",
-    shows: ".session",
-    change: withEach,
-    act: completing("prompt", "Translate @"),
-  },
+  { name: "home-paths", ...home, change: withEach, act: completing("prompt", "Translate @") },
   {
     name: "home-agent",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: withEach,
     act: async (page) => {
       await page.getByLabel("What should the agent do?").fill("Say good day.");
@@ -229,8 +218,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "home-models",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: withEach,
     act: async (page) => {
       await page.getByLabel("What should the agent do?").fill("Say good day.");
@@ -240,8 +228,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "home-question",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: withEach,
     act: async (page) => {
       await page.getByRole("button", { name: "Answer: Rename the greeting" }).click();
@@ -250,8 +237,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "home-plan",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: (world) => {
       withEach(world);
       withPlan(world);
@@ -269,8 +255,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "home-in-sleep",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: (world) => {
       withEach(world);
       const waits_for = { kind: "question", id: null, text: "Which greeting shall the guests get?" };
@@ -284,8 +269,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "home-approval",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: (world) => {
       world.sessions = [{ ...world.sessions[0], pending_approvals: 1 }];
       world.approvals = [waitingCall(SESSION_ID)];
@@ -297,8 +281,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "palette-found",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: withMessage,
     act: async (page) => {
       await page.keyboard.press("Control+k");
@@ -307,7 +290,7 @@ export const STATES_OF_HOME: readonly State[] = [
     },
   },
   { name: "home-found", hash: "#/?search=porcupine", shows: ".session", change: withMessage },
-  { name: "home-done", hash: "#/", shows: ".session", change: withDone },
+  { name: "home-done", ...home, change: withDone },
   {
     name: "home-new",
     hash: "#/",
@@ -319,8 +302,7 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   {
     name: "home-refused",
-    hash: "#/",
-    shows: ".session",
+    ...home,
     change: (world) => {
       world.refused = {
         status: 429,
@@ -342,6 +324,6 @@ export const STATES_OF_HOME: readonly State[] = [
       world.sessions = world.sessions.map((one) => ({ ...one, archived: true }));
     },
   },
-  { name: "home-archived", hash: "#/", shows: ".session", change: withProject({ status: "archived" }) },
+  { name: "home-archived", ...home, change: withProject({ status: "archived" }) },
   { name: "home-empty", hash: "#/", shows: ".empty", change: none },
 ];

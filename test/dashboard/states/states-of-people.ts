@@ -4,7 +4,7 @@ import { DEVICE_CODE, INVITATION_CODE } from "../fakes/fake-people.ts";
 import type { World } from "../fakes/fake-service.ts";
 import { NEW_TOKEN } from "../fakes/fake-settings.ts";
 import { PROJECT_ID } from "../samples/sample-project.ts";
-import { pressed, type State, unfolded } from "./state-of-a-page.ts";
+import { having, pressed, type State, unfolded } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const JOIN = `#/join/${INVITATION_CODE}`;
@@ -57,15 +57,11 @@ const shownNotices = async (page: Page): Promise<void> => {
   });
 };
 
+const inModels = { hash: "#/models", shows: "form" };
+
 export const STATES_OF_PEOPLE: readonly State[] = [
   { name: "join", hash: JOIN, shows: "form", signedIn: false },
-  {
-    name: "join-providers",
-    hash: JOIN,
-    shows: "[data-provider]",
-    signedIn: false,
-    change: withProviders,
-  },
+  { name: "join-providers", hash: JOIN, shows: "[data-provider]", signedIn: false, change: withProviders },
   { name: "sign-in-providers", hash: "#/", shows: "a.button", signedIn: false, change: withProviders },
   { name: "browsers", hash: "#/browsers", shows: ".row", change: withProviders },
   {
@@ -131,24 +127,14 @@ export const STATES_OF_PEOPLE: readonly State[] = [
     name: "audit-none",
     hash: "#/audit?action=master_key.rotated&since=2026-01-31",
     shows: ".empty",
-    change: (world) => {
-      world.audit = [];
-    },
+    change: having(() => ({ audit: [] })),
   },
-  { name: "models", hash: "#/models", shows: "form" },
+  { name: "models", ...inModels },
   { name: "models-member", hash: "#/models", shows: ".row", change: withRole("member") },
-  {
-    name: "models-none",
-    hash: "#/models",
-    shows: ".empty",
-    change: (world) => {
-      world.modelProviders = [];
-    },
-  },
+  { name: "models-none", hash: "#/models", shows: ".empty", change: having(() => ({ modelProviders: [] })) },
   {
     name: "models-subscriptions",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     act: async (page) => {
       await page.getByText("Save your Claude subscription").click();
       await page.getByText("Replace your ChatGPT subscription").click();
@@ -157,8 +143,7 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   },
   {
     name: "models-limit-uncounted",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     act: async (page) => {
       await page.getByLabel("Limit", { exact: true }).fill("50");
       await page.getByRole("button", { name: "Set the limit" }).click();
@@ -170,8 +155,7 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   },
   {
     name: "models-change",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     act: async (page) => {
       await page.getByRole("button", { name: "Change: local" }).click();
       await page.getByText("An address at another host").waitFor();
@@ -179,8 +163,7 @@ export const STATES_OF_PEOPLE: readonly State[] = [
   },
   {
     name: "models-refused",
-    hash: "#/models",
-    shows: "form",
+    ...inModels,
     change: (world) => {
       world.refused = {
         status: 422,

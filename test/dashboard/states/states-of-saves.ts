@@ -42,6 +42,8 @@ export const stopping = async (page: Parameters<NonNullable<State["act"]>>[0]): 
   await page.getByRole("dialog").getByRole("button", { name: "Stop", exact: true }).click();
 };
 
+const withFiles = { hash: `${STOPPED}?tab=details`, shows: "#saved-files .file" };
+
 export const STATES_OF_SAVES: readonly State[] = [
   { name: "saved-not-yet", hash: `${SESSION}?tab=details`, shows: "#saved" },
   {
@@ -62,22 +64,15 @@ export const STATES_OF_SAVES: readonly State[] = [
     shows: "#saved .paths",
     change: withSession(SESSION_ID, () => ({ saved: samplePartial(now()), unsaved: sampleUnsaved(now()) })),
   },
-  {
-    name: "saved-stopped",
-    hash: `${STOPPED}?tab=details`,
-    shows: "#saved-files .file",
-    change: withSession(STOPPED_ID, () => ({})),
-  },
+  { name: "saved-stopped", ...withFiles, change: withSession(STOPPED_ID, () => ({})) },
   {
     name: "saved-stopped-part",
-    hash: `${STOPPED}?tab=details`,
-    shows: "#saved-files .file",
+    ...withFiles,
     change: withSession(STOPPED_ID, () => ({ saved: samplePartial(now()) })),
   },
   {
     name: "saved-earlier",
-    hash: `${STOPPED}?tab=details`,
-    shows: "#saved-files .file",
+    ...withFiles,
     change: withSession(STOPPED_ID, () => ({ saved: samplePartial(now()) })),
     act: async (page) => {
       await page.locator("#saved .row").first().getByRole("button", { name: "Show" }).click();

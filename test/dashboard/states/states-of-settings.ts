@@ -6,7 +6,7 @@ import { DELETED } from "../fakes/fake-settings.ts";
 import { MANY_AGENTS } from "../samples/sample-options.ts";
 import { sampleSizes } from "../samples/sample-saves.ts";
 import { CHECK_FAILED } from "../samples/sample-settings.ts";
-import { pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
+import { having, pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SETUP = `${PROJECT}/setup`;
@@ -58,6 +58,10 @@ const fillGitHub = async (page: Page): Promise<void> => {
 const GITHUB = { kind: "github", owner: "acme", name: "greeter", pull_requests: true };
 const GIT = { kind: "git", url: "https://git.example.org/team/with/a/long/path/to/the/greeter.git" };
 
+const inSecrets = { hash: `${PROJECT}/secrets`, shows: ".row" };
+const inSettings = { hash: `${PROJECT}/settings`, shows: "form" };
+const inAccount = { hash: "#/account", shows: ".row" };
+
 export const STATES_OF_SETTINGS: readonly State[] = [
   {
     name: "sign-in-refused",
@@ -72,25 +76,13 @@ export const STATES_OF_SETTINGS: readonly State[] = [
   },
   { name: "new-project", hash: "#/new", shows: "form" },
   { name: "new-project-copy", hash: "#/new?from=import", shows: "form" },
-  {
-    name: "new-project-git",
-    hash: "#/new?from=git",
-    shows: "form",
-    act: unfolded("Use an SSH key"),
-  },
-  {
-    name: "new-project-github",
-    hash: "#/new?from=github",
-    shows: "form",
-    act: unfolded("Use a GitHub App"),
-  },
+  { name: "new-project-git", hash: "#/new?from=git", shows: "form", act: unfolded("Use an SSH key") },
+  { name: "new-project-github", hash: "#/new?from=github", shows: "form", act: unfolded("Use a GitHub App") },
   {
     name: "new-project-github-failed",
     hash: "#/new?from=github",
     shows: "form",
-    change: (world) => {
-      world.check = CHECK_FAILED;
-    },
+    change: having(() => ({ check: CHECK_FAILED })),
     act: fillGitHub,
   },
   { name: "new-project-github-passed", hash: "#/new?from=github", shows: "form", act: fillGitHub },
@@ -154,31 +146,23 @@ export const STATES_OF_SETTINGS: readonly State[] = [
     },
   },
   { name: "setup-done", hash: SETUP, shows: ".setup-step .badge" },
-  { name: "account", hash: "#/account", shows: ".row" },
+  { name: "account", ...inAccount },
   {
     name: "account-token",
-    hash: "#/account",
-    shows: ".row",
+    ...inAccount,
     act: async (page) => {
       await page.getByLabel("Name", { exact: true }).fill("laptop");
       await page.keyboard.press("Enter");
       await page.getByRole("dialog").locator("code").waitFor();
     },
   },
-  { name: "account-revoke", hash: "#/account", shows: ".row", act: pressed("Revoke: first") },
-  { name: "secrets", hash: `${PROJECT}/secrets`, shows: ".row", change: withSecrets },
+  { name: "account-revoke", ...inAccount, act: pressed("Revoke: first") },
+  { name: "secrets", ...inSecrets, change: withSecrets },
   { name: "secrets-empty", hash: `${PROJECT}/secrets`, shows: ".empty" },
-  {
-    name: "secrets-rotate",
-    hash: `${PROJECT}/secrets`,
-    shows: ".row",
-    change: withSecrets,
-    act: pressed("Replace PIN"),
-  },
+  { name: "secrets-rotate", ...inSecrets, change: withSecrets, act: pressed("Replace PIN") },
   {
     name: "secrets-refused",
-    hash: `${PROJECT}/secrets`,
-    shows: ".row",
+    ...inSecrets,
     change: (world) => {
       withSecrets(world);
       refusing("The name `PLATFORM_X` is reserved.", [["name", "must not begin with PLATFORM_"]])(world);
@@ -192,8 +176,7 @@ export const STATES_OF_SETTINGS: readonly State[] = [
   },
   {
     name: "secrets-key-refused",
-    hash: `${PROJECT}/secrets`,
-    shows: ".row",
+    ...inSecrets,
     change: (world) => {
       withSecrets(world);
       world.refused = KEY_REFUSED;
@@ -205,14 +188,12 @@ export const STATES_OF_SETTINGS: readonly State[] = [
       await page.getByRole("alert").waitFor();
     },
   },
-  { name: "settings", hash: `${PROJECT}/settings`, shows: "form" },
+  { name: "settings", ...inSettings },
   {
     name: "settings-agents",
     hash: `${PROJECT}/settings?section=agents`,
     shows: ".table-frame",
-    change: (world) => {
-      world.options = MANY_AGENTS;
-    },
+    change: having(() => ({ options: MANY_AGENTS })),
     act: async (page) => {
       await page.getByText("3 abilities").first().click();
       await page.getByText("What other runtimes lack").click();
@@ -231,23 +212,16 @@ export const STATES_OF_SETTINGS: readonly State[] = [
   },
   {
     name: "settings-git",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     change: withProject({ repository: GIT }),
     act: unfolded("Replace the credential"),
   },
   {
     name: "settings-archived",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
+    ...inSettings,
     change: withProject({ status: "archived", triggers_paused: true }),
   },
-  {
-    name: "settings-archive",
-    hash: `${PROJECT}/settings`,
-    shows: "form",
-    act: pressed("Archive the project"),
-  },
+  { name: "settings-archive", ...inSettings, act: pressed("Archive the project") },
   {
     name: "settings-delete",
     hash: `${PROJECT}/settings?section=delete`,

@@ -8,7 +8,7 @@ import { DELETED } from "../fakes/fake-settings.ts";
 import { sampleWork } from "../samples/sample-settings.ts";
 import { STATES_OF_SAVES } from "./states-of-saves.ts";
 import { sampleWorkspace } from "../samples/sample-workspace.ts";
-import { chosen, pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
+import { chosen, having, pressed, refusing, type State, unfolded, withProject } from "./state-of-a-page.ts";
 
 const PROJECT = `#/projects/${PROJECT_ID}`;
 const SESSION = `${PROJECT}/sessions/${SESSION_ID}`;
@@ -91,6 +91,11 @@ const withChange =
     world.changes = world.changes.map((one) => ({ ...one, ...rest }));
   };
 
+const inSession = { hash: SESSION, shows: ".items > .item" };
+const inTriggers = { hash: `${PROJECT}/triggers`, shows: ".card" };
+const withCallout = { hash: SESSION, shows: ".callout" };
+const inChanges = { hash: `${PROJECT}/change-requests/7`, shows: ".diff" };
+
 export const STATES_OF_WORK: readonly State[] = [
   ...STATES_OF_SAVES,
   {
@@ -131,24 +136,16 @@ export const STATES_OF_WORK: readonly State[] = [
       await page.getByRole("heading", { name: "bin/greet.sh" }).scrollIntoViewIfNeeded();
     },
   },
-  {
-    name: "session-message-waits",
-    hash: SESSION,
-    shows: ".items > .item",
-    change: withMessageThatWaits,
-    act: sendMessage,
-  },
+  { name: "session-message-waits", ...inSession, change: withMessageThatWaits, act: sendMessage },
   {
     name: "session-asks",
-    hash: SESSION,
-    shows: ".items > .item",
+    ...inSession,
     change: withPermission,
     act: (page) => page.getByRole("button", { name: "Allow once" }).waitFor(),
   },
   {
     name: "session-choices",
-    hash: SESSION,
-    shows: ".items > .item",
+    ...inSession,
     act: async (page) => {
       await page.getByRole("button", { name: /^Model/ }).click();
       await page.getByLabel("Effort").waitFor();
@@ -156,8 +153,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "session-models",
-    hash: SESSION,
-    shows: ".items > .item",
+    ...inSession,
     act: async (page) => {
       await page.getByRole("button", { name: /^Model/ }).click();
       await page.getByRole("combobox", { name: "Model" }).click();
@@ -166,18 +162,14 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "session-plan",
-    hash: SESSION,
-    shows: ".items > .item",
+    ...inSession,
     change: withPlan,
     act: (page) => page.getByRole("button", { name: "Approve" }).waitFor(),
   },
   {
     name: "session-tools",
-    hash: SESSION,
-    shows: ".items > .item",
-    change: (world) => {
-      world.conversation = toolsConversation();
-    },
+    ...inSession,
+    change: having(() => ({ conversation: toolsConversation() })),
     act: async (page) => {
       for (const name of [/Explored/, /Run the tests/, /^Edit/, /Hello/, /odd_tool/])
         await page.locator("summary").filter({ hasText: name }).first().click();
@@ -263,8 +255,7 @@ export const STATES_OF_WORK: readonly State[] = [
   { name: "session-found", hash: `${SESSION}?item=i-prompt`, shows: "[data-marked]" },
   {
     name: "session-turn-failed",
-    hash: SESSION,
-    shows: ".callout",
+    ...withCallout,
     change: (world) => {
       const error = {
         code: "model_unauthorized",
@@ -276,8 +267,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "session-spend-limit",
-    hash: SESSION,
-    shows: ".callout",
+    ...withCallout,
     change: (world) => {
       const error = {
         code: "spend_limit",
@@ -290,8 +280,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "session-lost",
-    hash: SESSION,
-    shows: ".callout",
+    ...withCallout,
     change: (world) => {
       const at = new Date(now() - 30_000).toISOString();
       const message = `Kept from its last save at ${at}: 2 changed files. Later changes are lost. Reason: its PID 1 ended with SIGKILL.`;
@@ -336,13 +325,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   { name: "session-log", hash: `${SESSION}?tab=log`, shows: ".logs" },
   { name: "session-details", hash: `${SESSION}?tab=details`, shows: ".timeline", change: withWork },
-  {
-    name: "session-proposal",
-    hash: SESSION,
-    shows: ".items > .item",
-    change: withWork,
-    act: chosen("Open a change request"),
-  },
+  { name: "session-proposal", ...inSession, change: withWork, act: chosen("Open a change request") },
   { name: "session-state", hash: `${SESSION}/state`, shows: ".machine" },
   {
     name: "session-state-names",
@@ -356,24 +339,9 @@ export const STATES_OF_WORK: readonly State[] = [
   { name: "trigger-state", hash: `${PROJECT}/triggers/on-push/state`, shows: ".machine" },
   { name: "change-request-state", hash: `${PROJECT}/change-requests/7/state`, shows: ".machine" },
   { name: "account-state", hash: "#/account/state", shows: "h1" },
-  {
-    name: "projects-deleted",
-    hash: "#/projects",
-    shows: ".card",
-    change: withProject(DELETED),
-  },
-  {
-    name: "sessions-deleted",
-    hash: PROJECT,
-    shows: ".row",
-    change: withProject(DELETED),
-  },
-  {
-    name: "triggers-archived",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
-    change: withProject({ status: "archived" }),
-  },
+  { name: "projects-deleted", hash: "#/projects", shows: ".card", change: withProject(DELETED) },
+  { name: "sessions-deleted", hash: PROJECT, shows: ".row", change: withProject(DELETED) },
+  { name: "triggers-archived", ...inTriggers, change: withProject({ status: "archived" }) },
   {
     name: "new-session-archived",
     hash: `${PROJECT}/new`,
@@ -412,32 +380,20 @@ export const STATES_OF_WORK: readonly State[] = [
   { name: "edit-trigger", hash: `${PROJECT}/triggers/new-year/edit`, shows: "form" },
   {
     name: "triggers-delete",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     act: async (page) => {
       await page.getByLabel("Actions for Note each push").click();
       await pressed("Delete: Note each push")(page);
     },
   },
-  { name: "triggers-sender", hash: `${PROJECT}/triggers`, shows: ".card", act: unfolded("Set up a sender") },
+  { name: "triggers-sender", ...inTriggers, act: unfolded("Set up a sender") },
   {
     name: "triggers-menu",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
+    ...inTriggers,
     act: (page) => page.getByLabel("Actions for Note each push").click(),
   },
-  {
-    name: "triggers-preview",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
-    act: pressed("Preview: Note each push"),
-  },
-  {
-    name: "triggers-run",
-    hash: `${PROJECT}/triggers`,
-    shows: ".card",
-    act: pressed("Run now: Note each push"),
-  },
+  { name: "triggers-preview", ...inTriggers, act: pressed("Preview: Note each push") },
+  { name: "triggers-run", ...inTriggers, act: pressed("Run now: Note each push") },
   {
     name: "triggers-empty",
     hash: `${PROJECT}/triggers`,
@@ -459,18 +415,9 @@ export const STATES_OF_WORK: readonly State[] = [
     name: "refusals-empty",
     hash: `${PROJECT}/fires?status=refused`,
     shows: ".empty",
-    change: (world) => {
-      world.refusals = [];
-    },
+    change: having(() => ({ refusals: [] })),
   },
-  {
-    name: "queue-empty",
-    hash: "#/queue",
-    shows: ".empty",
-    change: (world) => {
-      world.queue = [];
-    },
-  },
+  { name: "queue-empty", hash: "#/queue", shows: ".empty", change: having(() => ({ queue: [] })) },
   {
     name: "usage-empty",
     hash: `${PROJECT}/usage`,
@@ -484,9 +431,7 @@ export const STATES_OF_WORK: readonly State[] = [
     name: "change-requests-empty",
     hash: `${PROJECT}/change-requests`,
     shows: ".empty",
-    change: (world) => {
-      world.changes = [];
-    },
+    change: having(() => ({ changes: [] })),
   },
   {
     name: "change-request-conflict",
@@ -513,8 +458,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "change-request-review",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".diff",
+    ...inChanges,
     act: async (page) => {
       const file = page.locator(".file", { hasText: "greet.sh" });
       await file.locator(".diff .removed").click();
@@ -543,8 +487,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "change-request-merged",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".diff",
+    ...inChanges,
     change: withChange({
       status: "merged",
       mergeable: false,
@@ -558,12 +501,7 @@ export const STATES_OF_WORK: readonly State[] = [
     shows: ".reviewers .chip",
     act: async (page) => page.locator(".reviewers summary").click(),
   },
-  {
-    name: "change-request-merge",
-    hash: `${PROJECT}/change-requests/7`,
-    shows: ".diff",
-    act: pressed("Merge"),
-  },
+  { name: "change-request-merge", ...inChanges, act: pressed("Merge") },
   {
     name: "notice-failed",
     hash: `${PROJECT}/settings`,
@@ -585,8 +523,7 @@ export const STATES_OF_WORK: readonly State[] = [
   },
   {
     name: "session-notice",
-    hash: SESSION,
-    shows: ".items > .item",
+    ...inSession,
     change: refusing("The database cannot be reached. Try again in a moment."),
     act: async (page) => {
       await chosen("Stop session")(page);

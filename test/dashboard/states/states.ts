@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { openBarMenu } from "../browser-window.ts";
 import type { World } from "../fakes/fake-service.ts";
 import { FAILED_FIRE_ID, FIRED_ID, PROJECT_ID, QUEUED_ID, SESSION_ID } from "../samples/sample-project.ts";
-import { chosen, completing, type State } from "./state-of-a-page.ts";
+import { having, chosen, completing, type State } from "./state-of-a-page.ts";
 import { STATES_OF_CONNECTORS } from "./states-of-connectors.ts";
 import { STATES_OF_ENVIRONMENT } from "./states-of-environment.ts";
 import { none, STATES_OF_HOME, withTurns } from "./states-of-home.ts";
@@ -22,6 +22,9 @@ const asChild = (world: World): void => {
   world.sessions = world.sessions.map((one) => ({ ...one, parent_session_id: parent }));
 };
 
+const inSession = { hash: `${PROJECT}/sessions/${SESSION_ID}`, shows: ".items > .item" };
+const inSessions = { hash: PROJECT, shows: ".row" };
+
 export const STATES: readonly State[] = [
   ...STATES_OF_CONNECTORS,
   ...STATES_OF_ENVIRONMENT,
@@ -37,9 +40,7 @@ export const STATES: readonly State[] = [
     name: "problem",
     hash: "#/",
     shows: "[role=alert]",
-    change: (world) => {
-      world.broken = { status: 503, error: "The database cannot be reached." };
-    },
+    change: having(() => ({ broken: { status: 503, error: "The database cannot be reached." } })),
   },
   { name: "nowhere", hash: "#/nothing", shows: ".empty" },
   { name: "automations", hash: "#/automations", shows: ".row" },
@@ -85,55 +86,25 @@ export const STATES: readonly State[] = [
     name: "operator-refused",
     hash: "#/operator",
     shows: ".empty",
-    change: (world) => {
-      world.operator = null;
-    },
+    change: having(() => ({ operator: null })),
   },
-  { name: "sessions", hash: PROJECT, shows: ".row", change: withTurns },
+  { name: "sessions", ...inSessions, change: withTurns },
   {
     name: "sessions-menu",
-    hash: PROJECT,
-    shows: ".row",
+    ...inSessions,
     change: withTurns,
     act: (page) => page.locator("main .menu > summary").first().click(),
   },
   { name: "bar-menu", hash: "#/projects", shows: ".card", act: openBarMenu },
   { name: "sessions-filtered", hash: `${PROJECT}?status=waiting`, shows: ".empty" },
   { name: "sessions-queued", hash: `${PROJECT}?status=queued`, shows: ".row" },
-  {
-    name: "sessions-empty",
-    hash: PROJECT,
-    shows: ".empty",
-    change: (world) => {
-      world.sessions = [];
-    },
-  },
-  { name: "session", hash: `${PROJECT}/sessions/${SESSION_ID}`, shows: ".items > .item" },
-  {
-    name: "session-child",
-    hash: `${PROJECT}/sessions/${SESSION_ID}`,
-    shows: ".items > .item",
-    change: asChild,
-  },
-  { name: "sessions-child", hash: PROJECT, shows: ".row", change: asChild },
-  {
-    name: "session-question",
-    hash: `${PROJECT}/sessions/${SESSION_ID}`,
-    shows: ".items > .item",
-    act: chosen("Stop session"),
-  },
-  {
-    name: "session-commands",
-    hash: `${PROJECT}/sessions/${SESSION_ID}`,
-    shows: ".items > .item",
-    act: completing("message", "/"),
-  },
-  {
-    name: "session-paths",
-    hash: `${PROJECT}/sessions/${SESSION_ID}`,
-    shows: ".items > .item",
-    act: completing("message", "Compare this with @e"),
-  },
+  { name: "sessions-empty", hash: PROJECT, shows: ".empty", change: having(() => ({ sessions: [] })) },
+  { name: "session", ...inSession },
+  { name: "session-child", ...inSession, change: asChild },
+  { name: "sessions-child", ...inSessions, change: asChild },
+  { name: "session-question", ...inSession, act: chosen("Stop session") },
+  { name: "session-commands", ...inSession, act: completing("message", "/") },
+  { name: "session-paths", ...inSession, act: completing("message", "Compare this with @e") },
   { name: "new-session", hash: `${PROJECT}/new`, shows: "form" },
   { name: "triggers", hash: `${PROJECT}/triggers`, shows: ".card" },
   { name: "runs", hash: `${PROJECT}/fires`, shows: ".row" },
@@ -146,12 +117,11 @@ export const STATES: readonly State[] = [
   { name: "usage", hash: `${PROJECT}/usage`, shows: ".row" },
   {
     name: "palette",
-    hash: PROJECT,
-    shows: ".row",
+    ...inSessions,
     act: async (page) => {
       await page.keyboard.press("Control+k");
       await page.locator(".palette li").first().waitFor();
     },
   },
-  { name: "shortcuts", hash: PROJECT, shows: ".row", act: press("?") },
+  { name: "shortcuts", ...inSessions, act: press("?") },
 ];
