@@ -53,7 +53,6 @@ export const WHOLE_IN_DEEP = [
   "test/demo/demo.real.test.ts",
   "test/docs/use-commands.real.test.ts",
   "test/e2e/agents/acp-history.real.test.ts",
-  "test/e2e/agents/acp.real.test.ts",
   "test/e2e/installation/backup.real.test.ts",
   "test/e2e/reach/command-line.real.test.ts",
   "test/e2e/connectors/connectors.real.test.ts",

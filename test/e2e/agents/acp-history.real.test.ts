@@ -63,6 +63,13 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
     );
   };
 
+  deepTest("has no HTTP API", async () => {
+    const { url, headers } = session.address("runtime/session");
+    // oxlint-disable-next-line no-restricted-globals -- an answer that is no success
+    const answer = await fetch(url, { headers });
+    expect([answer.status, await answer.json()]).toMatchObject([409, { code: "not_supported" }]);
+  });
+
   it(
     "goes on with its own messages",
     async () => {

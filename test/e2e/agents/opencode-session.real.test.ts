@@ -1,10 +1,9 @@
-/** The real agent runtime through the relay: its conversation and events, attachments, a restart, and its terminal. */
+/** The real agent runtime through the relay: its conversation and events, attachments, and its terminal. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { USAGE } from "../../../demo/scripted-model.ts";
 import { type LiveSession, POLL, useLiveSession } from "../../support/service/sessions/live-session.ts";
 import type { Json } from "../../support/service/process-service.ts";
 import { sandboxesStartHere } from "../../support/requirements.ts";
@@ -71,54 +70,6 @@ describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
     ]);
   });
 
-  it("gives the agent a person's messages, each once, and keeps its answers", async () => {
-    const texts = ["run: echo asked later", "run: echo asked last"];
-    const ids = texts.map(() => randomUUID());
-    for (const [index, text] of texts.entries())
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await session.call("POST", "messages", { id: ids[index], text });
-    // A repeated message is the same one.
-    await session.call("POST", "messages", { id: ids[0], text: texts[0] });
-    const items = async () =>
-      (
-        (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] }
-      ).items.toReversed();
-    const answersTo = async (id: string | undefined) =>
-      (await items()).filter((item) => item["turn_id"] === id && item["role"] === "agent");
-    await expect
-      .poll(async () => JSON.stringify(await answersTo(ids[1])), POLL)
-      .toMatch(/asked last.*Done\./s);
-    for (const [index, id] of ids.entries()) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const kinds = (await answersTo(id)).filter(({ kind }) => kind !== "thought").map(({ kind }) => kind);
-      expect([texts[index], kinds]).toEqual([texts[index], ["tool", "message"]]);
-    }
-    const said = (await items()).filter(({ kind, role }) => kind === "message" && role === "user");
-    expect(said.map(({ id, status }) => [id, status])).toEqual([
-      [session.path.split("/").at(-1), "accepted"],
-      ...ids.map((id) => [id, "accepted"]),
-    ]);
-    const { models } = await session.call("GET", "models");
-    expect(models).not.toEqual([]);
-  });
-
-  it("counts the call of the model whose tool a person stops", async () => {
-    const id = randomUUID();
-    const answers = async () => {
-      const { items } = (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] };
-      return items.filter((item) => item["turn_id"] === id && item["role"] === "agent");
-    };
-    await session.call("POST", "messages", { id, text: "run: sleep 600" });
-    await expect.poll(answers, POLL).toMatchObject([{ kind: "tool", status: "running" }]);
-    await session.call("POST", "interrupt");
-    const usage = {
-      input_tokens: USAGE.prompt_tokens,
-      output_tokens: USAGE.completion_tokens,
-      cached_tokens: USAGE.prompt_tokens_details.cached_tokens,
-    };
-    await expect.poll(answers, POLL).toMatchObject([{ kind: "tool", status: "interrupted", usage }]);
-  });
-
   it("streams the events of a session and its prompt while they happen, and stays open", async () => {
     const events = await openEvents();
     expect(events.type).toContain("text/event-stream");
@@ -165,41 +116,6 @@ describe.runIf(sandboxesStartHere)("a session of the real opencode", () => {
       return item?.["status"] === "completed" ? (item["tool"] as Json)["output"] : null;
     };
     await expect.poll(output, POLL).toMatch(/the clue is cobalt\n(?:.*\n)?it stays/);
-  });
-
-  it("has its conversation again after a restart, and the conversation says so [D06]", async () => {
-    await session.call("POST", "stop");
-    const id = randomUUID();
-    await session.call("POST", "messages", { id, text: "run: echo asked after the restart" });
-    const items = async () =>
-      (
-        (await session.call("GET", "conversation")) as unknown as { items: readonly Json[] }
-      ).items.toReversed();
-    await expect.poll(async () => JSON.stringify(await items()), POLL).toMatch(/asked after.*Done\./s);
-    const kept = await items();
-    const notes = kept.filter(({ kind }) => kind === "note").map(({ content }) => JSON.stringify(content));
-    expect(notes).toEqual([expect.stringContaining("has the whole conversation so far")]);
-    const said = kept.filter(({ kind, role }) => kind === "message" && role === "user");
-    expect(said.at(-1)).toMatchObject({ id, status: "accepted" });
-    expect(said.map(({ author }) => (author as Json | null)?.["kind"])).toEqual(said.map(() => "user"));
-    // No message of the former sandbox has become an item a second time.
-    const texts = said.map(({ content }) => JSON.stringify(content));
-    expect(new Set(texts).size).toBe(texts.length);
-    const [own] = (await session.call("GET", "runtime/session")) as unknown as readonly Json[];
-    const heard = (await session.call(
-      "GET",
-      `runtime/session/${String(own?.["id"])}/message`,
-    )) as unknown as readonly { readonly info: Json; readonly parts: readonly Json[] }[];
-    expect(heard[0]).toMatchObject({ info: { role: "user" }, parts: [{ type: "text", text: PROMPT }] });
-    expect(heard[1]).toMatchObject({
-      info: { role: "assistant" },
-      parts: [
-        {
-          type: "tool",
-          state: { status: "completed", output: expect.stringContaining("asked at first") as string },
-        },
-      ],
-    });
   });
 
   deepTest("has a terminal that answers its input, at the given size, until it is closed", async () => {
