@@ -59,19 +59,6 @@ const environmentOf = (pid: string): readonly string[] => {
 const statusOf = async (target: string, token: string): Promise<number> =>
   (await fetch(`${life.url}${target}`, { headers: { authorization: `Bearer ${token}` } })).status;
 
-/** One for each sandbox. */
-const tokensOf = (processes: readonly { readonly token: string }[]): readonly string[] => [
-  ...new Set(processes.map(({ token }) => token)),
-];
-
-const end = (pid: number): void => {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It ended with the one before it.
-  }
-};
-
 const sandboxOf = (session: LiveSession): Promise<Json> => session.call("GET", "sandbox");
 
 /** Room for those of all tests. */
@@ -80,9 +67,6 @@ const SETTINGS = {
   // Prompts, which only opencode gets here, are of the deep tests.
   ...(isDeep ? {} : LIGHT_AGENT),
 };
-
-/** From the making of a project to the instant of its trigger: within the lead, and longer than a start takes on a busy machine. */
-const BEFORE_CRON_MS = 80_000;
 
 /** Fails in the sandbox of another session. The commit came before the session. */
 const isOfSession = (id: string): string =>
@@ -119,25 +103,6 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   );
 
   deepTest(
-    "becomes that of a stopped session, which gets its work back",
-    async () => {
-      const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
-      await isReady(pid, 1);
-      const session = await LiveSession.startIn(life, pid);
-      const id = session.path.split("/").at(-1);
-      await isReady(pid, 1);
-      await session.run("echo kept > kept.txt");
-      await session.stop();
-      await session.call("POST", "restart", { restore_saved: true });
-      await life.session(pid, String(id), ["running", "failed"]);
-      expect(await sandboxOf(session)).toMatchObject({ waited: true, status: "active" });
-      await session.run("grep -qx kept kept.txt");
-      await session.stop();
-    },
-    TEST_MS,
-  );
-
-  deepTest(
     "has run the project's setup command, and the conversation says so",
     async () => {
       const manifest =
@@ -164,26 +129,6 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
   );
 
   deepTest(
-    "is replaced when a secret changes, so that no session has an old one [E18]",
-    async () => {
-      const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
-      const secret = `/v1/projects/${pid}/secrets/COLOUR`;
-      await life.call("PUT", secret, { value: "ancient-green" });
-      await isReady(pid, 1);
-      // The session comes at once: what waits still has the old value.
-      await life.call("PUT", secret, { value: "recent-violet" });
-      const session = await LiveSession.startIn(life, pid, { initial_prompt: "run: echo $COLOUR | rev" });
-      await expect.poll(() => toolOutput(session), POLL).toContain("teloiv-tnecer");
-      await isReady(pid, 1);
-      const second = await LiveSession.startIn(life, pid, { initial_prompt: "run: echo $COLOUR | rev" });
-      await expect.poll(() => toolOutput(second), POLL).toContain("teloiv-tnecer");
-      expect(await sandboxOf(second)).toMatchObject({ waited: true });
-      await Promise.all([session.stop(), second.stop()]);
-    },
-    TEST_MS,
-  );
-
-  deepTest(
     "starts when a person is about to start a session, not again for the next keystroke, and its tokens open nothing [E17]",
     async () => {
       const pid = await life.project(await installation.repository(""));
@@ -201,47 +146,6 @@ describe.runIf(sandboxesStartHere)("a sandbox that waits", () => {
       const session = await LiveSession.startIn(life, pid);
       expect(await sandboxOf(session)).toMatchObject({ waited: true });
       expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 0, for_triggers: 0, possible: true });
-      await session.stop();
-    },
-    TEST_MS,
-  );
-
-  deepTest(
-    "starts before a cron trigger fires, and becomes that of its session",
-    async () => {
-      // oxlint-disable-next-line no-restricted-properties -- the instant is one of the machine's clock
-      const at = new Date(Date.now() + BEFORE_CRON_MS);
-      const cron = `${at.getUTCSeconds()} ${at.getUTCMinutes()} * * * *`;
-      const trigger = `slug = "soon"\ntype = "cron"\ncron = "${cron}"\ntimezone = "UTC"\nprompt = "run: echo fired"\n`;
-      const pid = await life.project(await installation.repository(`[[triggers]]\n${trigger}`));
-      await isReady(pid, 1);
-      expect(await waitingOf(pid)).toEqual({ wanted: 0, ready: 1, for_triggers: 1, possible: true });
-      const listed = async () =>
-        (await life.call("GET", `/v1/projects/${pid}/sessions`))["sessions"] as readonly Json[];
-      await expect.poll(listed, POLL).toHaveLength(1);
-      const [{ id }] = (await listed()) as [Json];
-      const target = `/v1/projects/${pid}/sessions/${String(id)}`;
-      await life.session(pid, String(id), ["running", "failed"]);
-      expect(await life.call("GET", `${target}/sandbox`)).toMatchObject({ waited: true, status: "active" });
-      await life.call("POST", `${target}/stop`);
-    },
-    TEST_MS,
-  );
-
-  deepTest(
-    "does not outlive its service as a waiting one, and a session does not notice that it has died",
-    async () => {
-      const pid = await life.project(await installation.repository("[environment]\nwarm = 1\n"));
-      await isReady(pid, 1);
-      const [before] = tokensOf(waitingIn(pid));
-      await life.end("SIGKILL");
-      life = await installation.start({ ...database(), ...SETTINGS });
-      await expect.poll(() => tokensOf(waitingIn(pid)), POLL).not.toContain(before);
-      await isReady(pid, 1);
-      expect(tokensOf(waitingIn(pid))).toHaveLength(1);
-      for (const process of waitingIn(pid)) end(process.pid);
-      const session = await LiveSession.startIn(life, pid, { initial_prompt: "run: echo alive" });
-      await expect.poll(() => toolOutput(session), POLL).toContain("alive");
       await session.stop();
     },
     TEST_MS,

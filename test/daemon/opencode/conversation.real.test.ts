@@ -209,17 +209,6 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
     expect(readers.reduce((sum, { cuts }) => sum + cuts, 0)).toBeGreaterThan(readers.length);
   });
 
-  deepTest("shows why a turn failed", async () => {
-    await send([
-      { say: "I try.", tools: [["bash", { command: "exit 3", description: "Fail" }]] },
-      { refuse: 400 },
-    ]);
-    expect(await ended()).toMatchObject({ state: "failed" });
-    await agree();
-    const items = [...(readers[0]?.follower.items.values() ?? [])];
-    expect(items.at(-1)).toMatchObject({ status: "failed", error: { code: "model_refused" } });
-  });
-
   deepTest("says once for each call that its provider failed and is asked again", async () => {
     await send([{ fails: 2, say: "At last." }]);
     expect(await ended()).toMatchObject({ state: "completed" });
@@ -230,57 +219,5 @@ describe.skipIf(!existsSync(OPENCODE))("the conversation of the real opencode", 
       expect([...follower.items.values()].filter(({ kind }) => kind === "note")).toMatchObject([
         { status: "completed", content: [{ type: "text", text }] },
       ]);
-  });
-
-  deepTest("shows a request that the agent waits for, and its end", async () => {
-    await send([
-      { tools: [["webfetch", { url: "http://127.0.0.1:9/", format: "text" }]] },
-      { say: "Then not." },
-    ]);
-    const asked = () => readers[0]?.follower.turn;
-    await expect.poll(asked, POLL).toMatchObject({ state: "requires_action" });
-    const order = { request_id: asked()?.waiting_for, answer: { declined: "unattended" } };
-    expect(JSON.parse(await post("/platform/answer", order))).toEqual({ answered: true });
-    expect(await ended()).toMatchObject({ state: "completed" });
-    await agree();
-    const items = [...(readers[0]?.follower.items.values() ?? [])];
-    expect(items.filter(({ kind }) => kind === "request")).toMatchObject([
-      {
-        status: "completed",
-        request: { kind: "permission", title: "webfetch", patterns: ["http://127.0.0.1:9/"] },
-      },
-    ]);
-  });
-
-  deepTest("is interrupted where the runtime is killed, and goes on with the next one [D04]", async () => {
-    await send([{ say: "I wait.", tools: [["bash", { command: "sleep 1000", description: "Wait" }]] }]);
-    const [reader] = readers as [CutReader];
-    const waiting = () =>
-      [...reader.follower.items.values()].find(({ tool }) =>
-        JSON.stringify(tool?.input ?? null).includes("1000"),
-      );
-    await expect.poll(() => waiting()?.status, POLL).toBe("running");
-    const { runtime } = await daemon.health();
-    if (runtime.pid === null) throw new Error("the runtime does not run");
-    process.kill(runtime.pid, "SIGKILL");
-    expect(await ended()).toMatchObject({ state: "interrupted" });
-    for (const { follower } of readers) {
-      // oxlint-disable-next-line no-await-in-loop -- one reader after the other
-      await expect
-        .poll(() => follower.items.get(waiting()?.native_id ?? "")?.status, POLL)
-        .toBe("interrupted");
-    }
-    await expect.poll(() => reader.follower.turn?.state, POLL).toBe("idle");
-    await expect
-      .poll(() => daemon.log.filter(({ event }) => event === "turns are followed").length, POLL)
-      .toBe(2);
-    await send([{ say: "I am back." }]);
-    expect(await ended()).toMatchObject({ state: "completed" });
-    for (const { follower } of readers)
-      // oxlint-disable-next-line no-await-in-loop -- one reader after the other
-      await expect
-        .poll(() => JSON.stringify([...follower.items.values()].at(-1)?.content), POLL)
-        .toContain("I am back.");
-    expect(waiting()).toMatchObject({ status: "interrupted" });
   });
 });

@@ -100,24 +100,6 @@ describe.skipIf(!hasOpencode)("the daemon over opencode", () => {
     );
   });
 
-  test("names a turn that somebody else began, too", async () => {
-    expect(await steered.deliver("m1", "the first")).toBe(1);
-    await steered.ended(1);
-    const [session] = JSON.parse((await steered.daemon.ask("/session")).body) as { id: string }[];
-    const headers = {
-      "x-platform-user-context": steered.daemon.context(),
-      "content-type": "application/json",
-    };
-    const body = JSON.stringify({ parts: [{ type: "text", text: "hold what came past the daemon" }] });
-    await steered.daemon.ask(`/session/${session?.id}/prompt_async`, { method: "POST", headers, body });
-    await steered.asked("past the daemon");
-    expect(await steered.send("m12", "after it")).toEqual([200, { outcome: "busy", turn: 2 }]);
-    steered.model.release();
-    expect(await steered.deliver("m12", "after it")).toBe(3);
-    await steered.ended(3);
-    expect(steered.answersTo("m12")).toMatchObject([{ status: "completed" }]);
-  });
-
   test("ends a stopped turn although the process hangs, and goes on in a new one", async () => {
     const turn = await steered.deliver("h1", "hold until it hangs");
     await steered.asked("until it hangs");

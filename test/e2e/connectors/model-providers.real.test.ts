@@ -1,5 +1,4 @@
-/** A provider of models of the account, and a limit of spend, with the real service, a real sandbox and the real opencode. */
-import { randomUUID } from "node:crypto";
+/** A provider of models of the account, with the real service, a real sandbox and the real opencode. */
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -145,43 +144,5 @@ describe.runIf(sandboxesStartHere)("a provider of models of the account", () => 
       await other.stop();
       stub.stop();
     }
-  });
-
-  const lastTurn = async () => {
-    const { last_turn: last } = (await life.call("GET", session.path)) as unknown as {
-      readonly last_turn: { readonly state: string; readonly error: Json | null } | null;
-    };
-    return last;
-  };
-  const REACHED =
-    /The limit of \$0\.02 for this session is reached: \$[0-9.]+(?:, and \$[0-9.]+ reserved for calls under way)?\. Raise it, then send a message\./;
-
-  it("ends a turn at a limit of spend with its words, and the next one goes on once a person has raised it", async () => {
-    // A call costs $0.048.
-    const { model_providers: providers } = (await life.call("GET", "/v1/model-providers")) as unknown as {
-      readonly model_providers: readonly { readonly id: string; readonly name: string; models: string[] }[];
-    };
-    const { id = "", models: [name = ""] = [] } = providers.find((one) => one.name === "acme") ?? {};
-    const prices = { [name]: { input: 1000, cached: 1000, output: 1000 } };
-    await life.call("PATCH", `/v1/model-providers/${id}`, { prices });
-    await life.call("PUT", "/v1/spend-limits", { scope: "each_session", usd: 0.02 });
-    await session.call("POST", "messages", { id: randomUUID(), text: "run: echo one" });
-    await expect.poll(lastTurn, POLL).toMatchObject({
-      state: "failed",
-      error: { code: "spend_limit", message: expect.stringMatching(REACHED) as string },
-    });
-    // The conversation is followed apart from the turn's report.
-    await expect.poll(said, POLL).toMatch(REACHED);
-    await session.call("PUT", "spend-limit", { usd: 1000 });
-    await session.call("POST", "messages", { id: randomUUID(), text: "run: echo two" });
-    await expect.poll(lastTurn, POLL).toMatchObject({ state: "completed", error: null });
-    // The newest item is first.
-    await expect.poll(said, POLL).toMatch(/Done\..*echo two/s);
-    const { spent, limits } = (await session.call("GET", "spend")) as unknown as {
-      readonly spent: { readonly usd: number };
-      readonly limits: readonly Json[];
-    };
-    expect(spent.usd).toBeGreaterThan(0.02);
-    expect(limits).toMatchObject([{ scope: "session", unit: "usd", amount: 1000, reserved: 0 }]);
   });
 });

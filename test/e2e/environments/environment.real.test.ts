@@ -53,19 +53,6 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     () => toolOfDockerfile(project, { life, provider: "local" }),
   );
 
-  deepTest("is not built again for another file, and is for a file of the context [E27]", async () => {
-    const [before] = await project.builds();
-    await project.merge({ "README.md": "Something else.\n" });
-    await vi.waitFor(async () => {
-      const { dockerfile } = (await environment()) as { dockerfile: Json };
-      expect(dockerfile["commit"]).not.toBe(before?.["commit"]);
-      expect(dockerfile["key"]).toBe(before?.["key"]);
-    }, POLL);
-    expect(await project.builds()).toHaveLength(1);
-    await project.merge({ ".platform/note.txt": "part of the context\n" });
-    expect(await project.overAfter(before?.["key"])).toMatchObject({ status: "ready", cause: "manifest" });
-  });
-
   deepTest("names the line of a step that fails, and the session has the last image [E13]", async () => {
     const [before] = await project.builds();
     await project.merge({ ".platform/Dockerfile": BROKEN });
@@ -87,36 +74,6 @@ describe.skipIf(buildLacks !== "")(`the environment of a project ${buildLacks}`,
     });
     await stale.stop();
   });
-
-  deepTest(
-    "fails a session of a project without an image, with the reason; mended, it recovers [E13]",
-    async () => {
-      // Another project with the same content has no image yet.
-      const other = await life.project(project.clone);
-      const { id } = await life.call("POST", `/v1/projects/${other}/sessions`, {});
-      const failed = await life.session(other, String(id), ["running", "failed"]);
-      expect(failed).toMatchObject({
-        status: "failed",
-        failure: {
-          code: "environment_failed",
-          message: expect.stringMatching(
-            /step 5 on line 5 failed with exit code 7(?:.|\n)*the reason/,
-          ) as string,
-        },
-      });
-      const count = (await project.builds()).length;
-      await project.merge({ ".platform/Dockerfile": TOOL_DOCKERFILE });
-      // The image of the former content is still there.
-      await vi.waitFor(async () => {
-        expect(await environment()).toMatchObject({ current: { status: "ready" } });
-      }, POLL);
-      expect(await project.builds()).toHaveLength(count);
-      const mended = await session();
-      await mended.run("greet");
-      expect(await mended.call("GET", "sandbox")).toMatchObject({ environment: { stale: false } });
-      await mended.stop();
-    },
-  );
 
   deepTest("gives a build the secrets that the manifest names [E14]", async () => {
     const [before] = await project.builds();

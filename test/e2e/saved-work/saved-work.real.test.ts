@@ -32,14 +32,6 @@ const runsAgain = async (session: LiveSession, body: Json = { restore_saved: tru
   expect(again["status"], JSON.stringify(again["failure"])).toBe("running");
   return again;
 };
-const refusal = async (call: Promise<Json>): Promise<string> => {
-  try {
-    return `it was accepted: ${JSON.stringify(await call)}`;
-  } catch (error) {
-    return String(error);
-  }
-};
-
 describe.skipIf(!sandboxesStartHere)("saved work", () => {
   let installation: Installation;
   let life: Life;
@@ -128,38 +120,6 @@ describe.skipIf(!sandboxesStartHere)("saved work", () => {
       await session.stop();
     },
   );
-
-  deepTest("keeps the session running if a stop requires what cannot be stored, and names it", async () => {
-    const session = await LiveSession.startIn(life, projectId);
-    await session.run(`echo small > small.txt && head -c ${2 * MIB} /dev/urandom > large.bin`);
-    const refused = await refusal(session.call("POST", "stop", { save: "require" }));
-    expect(refused).toContain("409");
-    expect(refused).toContain("not_saved");
-    expect(refused).toContain('"path":"large.bin","reason":"limit"');
-    expect((await shown(session))["status"]).toBe("running");
-    await session.run("rm large.bin");
-    expect(await session.call("POST", "stop", { save: "require" })).toMatchObject({
-      saved: { state: "complete", files: 1 },
-    });
-    expect((await runsAgain(session))["restored"]).toMatchObject({ files: 1 });
-    await session.run("grep -qx small small.txt");
-    await session.stop();
-  });
-
-  deepTest("stays beside a new one until it is brought back", async () => {
-    const session = await LiveSession.startIn(life, projectId);
-    await session.run("echo first > first.txt");
-    await session.stop();
-    await runsAgain(session, { restore_saved: false });
-    await session.run("[ ! -e first.txt ] && echo second > second.txt");
-    const { saved } = await session.call("POST", "stop", { save: "require" });
-    expect(saved).toMatchObject({ files: 1, earlier: [{ files: 1 }] });
-    await runsAgain(session);
-    await session.run("grep -qx first first.txt && grep -qx second second.txt");
-    const { saved: merged } = await session.call("POST", "stop", { save: "require" });
-    expect(merged).toMatchObject({ files: 2 });
-    expect(merged).not.toHaveProperty("earlier");
-  });
 
   describe("of a project at another server", () => {
     let upstream: UpstreamServer;

@@ -1,6 +1,6 @@
 /**
  * A model provider on loopback that fails on request: an OpenAI-compatible and an Anthropic server in one. The model's
- * id decides the outcome of a call: `ok`, `unauthorized`, `broke`, `quota`, `broken`, `cut`, `unfinished`, `missing`, `later`.
+ * id decides the outcome of a call: `ok`, `unauthorized`, `broke`, `quota`, `broken`, `cut`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -26,8 +26,6 @@ const REFUSALS: Readonly<Record<string, readonly [number, string]>> = {
   broke: [402, "Payment required, says the provider"],
   quota: [429, "You exceeded your current quota"],
   broken: [500, "The server had an error"],
-  later: [503, "The server is overloaded"],
-  missing: [404, "The model `missing` does not exist"],
 };
 
 const openai = (response: ServerResponse, request: ChatRequest): void => {
@@ -45,7 +43,7 @@ const openai = (response: ServerResponse, request: ChatRequest): void => {
     response.write(": cut\n\n", () => response.destroy());
     return;
   }
-  if (request.model !== "unfinished") chunk({}, "stop");
+  chunk({}, "stop");
   response.end("data: [DONE]\n\n");
 };
 
@@ -98,9 +96,7 @@ export class ModelStub {
     });
     const [status, message] = REFUSALS[body.model] ?? [200, ""];
     if (status !== 200) {
-      // Long, but shorter than the daemon waits for all attempts.
-      const pause = body.model === "later" ? { "retry-after": "120" } : {};
-      response.writeHead(status, { "content-type": "application/json", ...pause });
+      response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify({ error: { message, type: "refused", code: null } }));
     } else if (path.endsWith("/messages")) anthropic(response, body);
     else openai(response, body);
