@@ -35,7 +35,6 @@ export const WHOLE_IN_DEEP = [
   "test/daemon/opencode/opencode-deaths.test.ts",
   "test/daemon/opencode/opencode.real.test.ts",
   "test/daemon/standby.real.test.ts",
-  "test/daemon/talk/steering-requests.real.test.ts",
   "test/daemon/opencode/turns.real.test.ts",
   "test/daemon/saving/workspace.real.test.ts",
   "test/dashboard/actions/actions.real.test.ts",

@@ -180,19 +180,6 @@ describe.skipIf(!existsSync(OPENCODE))("the real opencode", () => {
         permission: { "*": "allow", webfetch: "deny" },
       });
     });
-
-    deepTest("finds no agent of an unknown name, and health says so", async () => {
-      await daemon.logged("initial prompt accepted");
-      const refused = await Effect.runPromise(
-        opencodeAdapter(port).deliverPrompt({
-          sessionId: "other",
-          text: "x",
-          agentName: "unknown",
-          model: null,
-        }),
-      );
-      expect(refused).toEqual({ refused: 'the agent runtime has no agent "unknown"' });
-    });
   });
 
   onlyDeep(() => {

@@ -130,34 +130,6 @@ describe.skipIf(!hasChromium)(title, () => {
     complaints.length = 0;
   });
 
-  it("sends what waits from another page, and from another window once its own is closed", async () => {
-    const { page, fake, area, queue, visit, sentIds, complaints } = await openWith(messages(3));
-    const other = await page.context().newPage();
-    await other.goto(`${fake.url}/#/projects`);
-    await other.getByRole("heading", { name: "Projects" }).waitFor();
-    await fake.down();
-    await area.fill("A long text.");
-    await area.press("Enter");
-    await queue.getByText("Waits for the service.").waitFor();
-    await page.evaluate("location.hash = '#/activity'");
-    await fake.up();
-    await expect.poll(() => fake.world.conversation.items.length).toBe(4);
-    await expect.poll(() => stored(page)).toBe("{}");
-    await visit(SESSION);
-    // The page has all that it asks for before the service goes.
-    await page.getByRole("log").getByText("A long text.").waitFor();
-    await fake.down();
-    await area.fill("Another text.");
-    await area.press("Enter");
-    await queue.getByText("Waits for the service.").waitFor();
-    await page.goto("about:blank");
-    await fake.up();
-    await expect.poll(() => fake.world.conversation.items.length).toBe(5);
-    await expect.poll(() => stored(other)).toBe("{}");
-    expect(sentIds()).toHaveLength(2);
-    complaints.length = 0;
-  });
-
   it("says on any page that the service refused a message, whose text its session has", async () => {
     const { page, fake, area, queue, alert, complaints } = await openWith(messages(3));
     await fake.down();
@@ -173,41 +145,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => area.inputValue()).toBe("A long text.");
     await alert.waitFor();
     complaints.length = 0;
-  });
-
-  it("sends what waits for the service when it is back, or gives it to the composer", async () => {
-    const { fake, area, queue, press, complaints } = await openWith(messages(3));
-    await fake.down();
-    await area.fill("Another text.");
-    await area.press("Enter");
-    await queue.getByText("Waits for the service.").waitFor();
-    await area.fill("And more.");
-    await press("Edit");
-    expect(await area.inputValue()).toBe("Another text.\n\nAnd more.");
-    await queue.waitFor({ state: "detached" });
-    await area.press("Enter");
-    await queue.getByText("Waits for the service.").waitFor();
-    await fake.up();
-    await queue.waitFor({ state: "detached" });
-    expect(fake.world.conversation.items).toHaveLength(4);
-    complaints.length = 0;
-  });
-
-  it("sends messages in their order, even if an earlier one must be tried again", async () => {
-    const { area, asked } = await openWith(messages(3, { turn: WORKING, faults: ["unavailable"] }));
-    for (const said of ["First.", "Second.", "Third."]) {
-      // oxlint-disable-next-line no-await-in-loop -- a person types one after the other
-      await area.fill(said);
-      // oxlint-disable-next-line no-await-in-loop -- the same
-      await area.press("Enter");
-    }
-    await expect
-      .poll(asked)
-      .toEqual(
-        ["First.", "First.", "Second.", "Third."].map(
-          (said) => `POST messages {"text":"${said}","delivery":"queue"}`,
-        ),
-      );
   });
 
   it("queues during a turn, interrupts with Send now, and cancels what waits", async () => {
@@ -290,21 +227,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => choice.innerText()).toBe("Model: anthropic/claude-sonnet-4-5");
   });
 
-  it("gives a refused text back, and says what to do", async () => {
-    const { fake, area, alert, page } = await openWith(messages(3));
-    fake.world.refused = { status: 429, code: "queue_full", error: "20 messages wait." };
-    await area.fill("One more.");
-    await area.press("Enter");
-    await alert.getByText("20 messages wait. Cancel a waiting message").waitFor();
-    expect(await area.inputValue()).toBe("One more.");
-    expect(await alert.getAttribute("role")).toBe("alert");
-    expect(await stored(page)).toContain("One more.");
-    fake.world.refused = null;
-    await area.press("Enter");
-    await alert.getByText("20 messages wait.").waitFor({ state: "detached" });
-    await page.locator(".next-messages").getByText("One more.").waitFor();
-  });
-
   it("promises no former model and no silence while the first message waits", async () => {
     const { page, fake } = await openWith(conversationOf([queued("first", "Begin.")]), { waits: true });
     await page.getByText("Begin.").waitFor();
@@ -313,23 +235,6 @@ describe.skipIf(!hasChromium)(title, () => {
     expect(await page.getByText("Nothing was said yet.").count()).toBe(0);
     fake.say("item", sampleItem("answer", text("Done.")));
     await expect.poll(() => choice.innerText()).toBe("Model: as before");
-  });
-
-  it("does not store a text with a secret once the service has refused it", async () => {
-    const { fake, area, alert, page } = await openWith(messages(3));
-    fake.world.refused = { status: 422, code: "secret_in_message", error: "It holds the secret `KEY`." };
-    await area.fill("The key is hunter2.");
-    expect(await stored(page)).toContain("hunter2");
-    await area.press("Enter");
-    await alert.getByText("It holds the secret KEY. Nothing was sent.").waitFor();
-    expect(await area.inputValue()).toBe("The key is hunter2.");
-    expect(await stored(page)).toBe("{}");
-    await area.press("End");
-    await page.keyboard.type(" Use it.");
-    expect(await stored(page)).toBe("{}");
-    await area.fill("");
-    await area.fill("Use KEY.");
-    expect(await stored(page)).toContain("Use KEY.");
   });
 
   it("keeps what is typed for each session, over a reload and other pages, until the reader signs out", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { hasChromium, useBrowser } from "../browser.ts";
 import type { World } from "../fakes/fake-service.ts";
 import { makeWorld, PROJECT_ID, SESSION_ID, STOPPED_ID } from "../samples/sample-project.ts";
-import { EARLIER_ID, samplePartial, sampleRestored, sampleSaved } from "../samples/sample-saves.ts";
+import { EARLIER_ID, samplePartial, sampleSaved } from "../samples/sample-saves.ts";
 import { sampleWork } from "../samples/sample-settings.ts";
 import { chosen } from "../states/state-of-a-page.ts";
 import { withRole } from "../states/states-of-people.ts";
@@ -102,20 +102,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await visit(`${SESSIONS}/${STOPPED_ID}?tab=details`);
     await page.locator("#saved .row").first().getByRole("button", { name: "Show" }).waitFor();
     expect(await page.locator("#saved").getByRole("button", { name: "Delete" }).count()).toBe(0);
-  });
-
-  it("says what came back, under which names, and what did not", async () => {
-    const { page, visit } = await start(worldWith(SESSION_ID, { restored: sampleRestored }));
-    await visit(`${SESSIONS}/${SESSION_ID}?tab=details`);
-    await page
-      .getByText(
-        "3 changed files and 1 commit on the session's branch. Branches: saved/greeting, experiment.",
-        { exact: true },
-      )
-      .waitFor();
-    const panel = await page.locator("#saved").innerText();
-    expect(panel).toContain("greet.sh came back as greet.sh.saved");
-    expect(panel).toContain("vendor/.git/config: git refuses to check out this path");
   });
 
   it("is followed while a stop saves it, also after the reader has closed the dialog", async () => {

@@ -96,38 +96,4 @@ describe.runIf(sandboxesStartHere)("opencode behind the Agent Client Protocol, i
     },
     TEST_MS,
   );
-
-  deepTest(
-    "begins again in another session from the work and the conversation of an earlier turn",
-    async () => {
-      const saved = async () => (await session.call("GET", "saves"))["turns"] as readonly Json[];
-      const before = (await saved()).length;
-      for (const [at, words] of ["one", "two"].entries()) {
-        await says(`It has ${words}.`, `echo ${words} > turn.txt`);
-        await expect.poll(async () => (await saved()).length, POLL).toBe(before + at + 1);
-      }
-      const turn = (await saved()).at(-2)?.["id"];
-      const asked = (await items()).find(({ id }) => id === turn);
-      expect(JSON.stringify(asked)).toContain("echo one");
-      const from = { session_id: session.path.split("/").at(-1) ?? "", turn_id: turn };
-      const [, , , projectId = ""] = session.path.split("/");
-      // The first one's runtime takes no conversation that it did not record, the other one's does.
-      for (const { agent_name, known } of [
-        { agent_name: "opencode-acp-allow", known: /Below is a summary .*It has one\./s },
-        { agent_name: "opencode-allow", known: /assistant: .*It has one\./ },
-      ]) {
-        const other = await LiveSession.startIn(life, projectId, { from, agent_name });
-        const diff = (await life.text(`${other.path}/workspace/diff`)).split("\n");
-        await says("Over there.", undefined, other);
-        const told = await note(other);
-        await other.stop();
-        expect(diff).toContain("+one");
-        expect(diff).not.toContain("+two");
-        expect(heard().join("\n")).toMatch(known);
-        expect(heard().join("\n")).not.toContain("It has two.");
-        expect(told).toContain("began from the session");
-      }
-    },
-    TEST_MS,
-  );
 });

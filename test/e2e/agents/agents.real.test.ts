@@ -175,22 +175,6 @@ describe.runIf(sandboxesStartHere)("agents of one project with two runtimes", ()
   );
 
   it(
-    "plan first if their session begins so, and then work as they do",
-    async () => {
-      const { path } = await LiveSession.startIn(life, pid, {
-        mode: "plan",
-        initial_prompt: "Say hello.",
-      });
-      const plan = await planOf(path);
-      expect(plan).toMatchObject({ request: { plan: { modes: [{ id: "build", name: "build" }] } } });
-      const asked = (await carriedOut(path, plan)).filter(({ role }) => role === "user");
-      expect(asked.map(({ agent }) => agent)).toEqual(["build", "plan"]);
-      await life.call("POST", `${path}/stop`);
-    },
-    TEST_MS,
-  );
-
-  it(
     "wait for a person with the plan of a trigger's session, and plan again after a message",
     async () => {
       const fire = await life.call("POST", `/v1/projects/${pid}/triggers/planned/fire`, {});

@@ -1,5 +1,6 @@
 /**
  * The refusal matrix over the service's own address: who may write which ref, and how (threats.md G09, G10, T01 to T03).
+ * git/server/ref-policy.test.ts has each ref and course.
  * Pushes are written as they go over the wire, where a force is not to be seen: a client that forces sends the same as one
  * that does not. git/server/smart-http-write.test.ts has native git in their place.
  */
@@ -263,18 +264,6 @@ describe.each([
   ["an account's token"],
   ["a project's token"],
 ])("%s", (who) => {
-  onlyDeep(() => {
-    it.each(ROWS)("%s %s: by %j [G09]", async (...row) => {
-      const { kind, password, sid } = callerOf(who);
-      place([row], sid);
-      const { status, text } = await push([row], { password, sid });
-      expect(status).toBe(200);
-      const isTaken = row[2].includes(kind);
-      expect(text.includes(`ok ${refOf(row, sid)}`)).toBe(isTaken);
-      expect(await taken([row], sid)).toEqual(isTaken ? [row] : []);
-    });
-  });
-
   it("gets the allowed refs of a push of all refs accepted, and no ref of an atomic one [G09]", async () => {
     const { kind, password, sid } = callerOf(who);
     const rows = mirror(kind);
