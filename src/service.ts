@@ -67,7 +67,7 @@ import { makeRelay } from "./http/relay/relay.ts";
 import { makeTerminals } from "./http/relay/terminal.ts";
 import { RouteNames } from "./http/route-name.ts";
 import { exactPaths } from "./http/routes.ts";
-import { firstOf, type Listener, type RawRoutes } from "./http/server.ts";
+import { firstMatch, type Listener, type RawRoutes } from "./http/server.ts";
 import { makeReceiver } from "./http/webhooks/webhooks.ts";
 import { bootstrap } from "./installation/first-account.ts";
 import type { DaemonClient } from "./sandbox/daemon.ts";
@@ -302,7 +302,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
       ];
       yield* options.listener.attach(
         yield* exactPaths(HttpRouter.toHttpEffect(routes(features))),
-        firstOf(raw),
+        firstMatch(raw),
       );
       started = true;
       yield* Deferred.succeed(ready, undefined);

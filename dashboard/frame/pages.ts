@@ -80,10 +80,7 @@ const ROUTES: [RegExp, Page][] = [
     new RegExp(`^#/projects/${ID}/connectors/([a-z0-9-]+)$`),
     inProject(lazyPage("connectors", "connector"), "/settings"),
   ],
-  [
-    new RegExp(`^#/projects/${ID}/notifications$`),
-    inProject(lazyPage("account", "receivers"), "/settings"),
-  ],
+  [new RegExp(`^#/projects/${ID}/notifications$`), inProject(lazyPage("account", "receivers"), "/settings")],
   [
     new RegExp(`^#/projects/${ID}/notifications/${ID}$`),
     inProject(lazyPage("account", "receiver"), "/settings"),

@@ -17,14 +17,14 @@ interface Step {
 const emptyStep = (): Step => ({ literal: new Map(), variable: null, here: new Map(), rest: new Map() });
 
 /** `*` is every method, which the name calls `ANY`. */
-export const routeNameOf = ({ method, pattern }: Pick<Route, "method" | "pattern">): string =>
+export const routeName = ({ method, pattern }: Pick<Route, "method" | "pattern">): string =>
   `${method === "*" ? "ANY" : method} ${pattern}`;
 
 const add = (root: Step, route: Route): void => {
   let step = root;
   for (const part of route.pattern.split("/").slice(1)) {
     if (part === "*") {
-      step.rest.set(route.method, routeNameOf(route));
+      step.rest.set(route.method, routeName(route));
       return;
     }
     if (part.startsWith(":")) {
@@ -36,27 +36,27 @@ const add = (root: Step, route: Route): void => {
     step.literal.set(part, next);
     step = next;
   }
-  step.here.set(route.method, routeNameOf(route));
+  step.here.set(route.method, routeName(route));
 };
 
-const named = (names: ReadonlyMap<string, string>, method: string): string | undefined =>
+const nameFor = (names: ReadonlyMap<string, string>, method: string): string | undefined =>
   names.get(method) ?? names.get("*");
 
-interface Asked {
+interface RouteQuery {
   readonly parts: readonly string[];
   readonly method: string;
 }
 
 /** One look into a map for each part of the path. A literal part comes before a variable one, as in the router. */
-const find = (step: Step, asked: Asked, at: number): string | undefined => {
+const find = (step: Step, asked: RouteQuery, at: number): string | undefined => {
   const { parts, method } = asked;
   const part = parts[at];
-  if (part === undefined) return named(step.here, method);
+  if (part === undefined) return nameFor(step.here, method);
   const literal = step.literal.get(part);
   return (
     (literal === undefined ? undefined : find(literal, asked, at + 1)) ??
     (step.variable === null || part === "" ? undefined : find(step.variable, asked, at + 1)) ??
-    named(step.rest, method)
+    nameFor(step.rest, method)
   );
 };
 

@@ -47,7 +47,7 @@ export interface RawRoutes {
 }
 
 /** The first route that accepts a request handles it. */
-export const firstOf = (routes: readonly RawRoutes[]): RawRoutes => ({
+export const firstMatch = (routes: readonly RawRoutes[]): RawRoutes => ({
   request: (request, response, next) => routes.some((route) => route.request(request, response, next)),
   upgrade: (request, socket, head) => routes.some((route) => route.upgrade(request, socket, head)),
 });
@@ -120,7 +120,9 @@ export const openListener = Effect.fnUntraced(function* (
     port: address.port,
     drain: drain(server),
     attach: Effect.fnUntraced(function* (app, raw) {
-      const handle = yield* NodeHttpServer.makeHandler(counted(inOneShape(app, routes), inFlight), { scope });
+      const handle = yield* NodeHttpServer.makeHandler(countInFlight(inOneShape(app, routes), inFlight), {
+        scope,
+      });
       answer = (request, response) => {
         const next = (): void => {
           if (inFlight.take(request, response)) return handle(request, response);
@@ -166,9 +168,9 @@ const measureAnswer = (
   response.once("close", () => {
     const route = routes.name(request.method ?? "", request.url ?? "");
     const status = response.writableFinished ? statusClass(response.statusCode) : "aborted";
-    const taken = seconds() - since;
-    measures.observe("http_request_seconds", { route, status }, taken);
-    if (traces.isOn) traces.span(requestSpan({ route, status, taken }));
+    const duration = seconds() - since;
+    measures.observe("http_request_seconds", { route, status }, duration);
+    if (traces.isOn) traces.span(requestSpan({ route, status, taken: duration }));
   });
 };
 
@@ -182,17 +184,17 @@ const busy = () =>
   new Unavailable({ error: "The service has too many open requests. Try again in a moment.", code: "busy" });
 
 /** The id that the answer has already. */
-const requestIdOf = (request: HttpServerRequest.HttpServerRequest): string =>
+const readRequestId = (request: HttpServerRequest.HttpServerRequest): string =>
   String(NodeHttpServerRequest.toServerResponse(request).getHeader("x-request-id"));
 
 /** Gives a request its id, and stops counting it as soon as its answer is ready. */
-const counted = <R>(
+const countInFlight = <R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, never, R>,
   inFlight: InFlight,
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     Effect.ensuring(
-      Effect.provideService(app, RequestId, requestIdOf(request)),
+      Effect.provideService(app, RequestId, readRequestId(request)),
       Effect.sync(() => inFlight.answered(NodeHttpServerRequest.toIncomingMessage(request))),
     ),
   );
@@ -266,7 +268,7 @@ export class ListenError extends Error {
 }
 
 const drain = (server: Server) => {
-  const closed = Effect.callback<void>((resume) => {
+  const closing = Effect.callback<void>((resume) => {
     if (!server.listening) return resume(Effect.void);
     server.close(() => resume(Effect.void));
   });
@@ -275,7 +277,7 @@ const drain = (server: Server) => {
     Effect.sync(() => server.closeIdleConnections()),
     Schedule.spaced(LET_GO),
   );
-  return Effect.raceFirst(closed, Effect.andThen(letGo, Effect.never)).pipe(
+  return Effect.raceFirst(closing, Effect.andThen(letGo, Effect.never)).pipe(
     Effect.timeoutOrElse({
       duration: DRAIN_MS,
       orElse: () => Effect.sync(() => server.closeAllConnections()),
@@ -288,13 +290,13 @@ const drain = (server: Server) => {
  * escape.
  */
 const protocolFault = (request: IncomingMessage, ambiguity = requestAmbiguity(request)): ApiError | null => {
-  if (ambiguity !== null) return malformed(ambiguity);
+  if (ambiguity !== null) return malformedRequest(ambiguity);
   const [target = ""] = (request.url ?? "").split("?");
   try {
     decodeURIComponent(target);
     return null;
   } catch {
-    return malformed("the path has an invalid percent escape");
+    return malformedRequest("the path has an invalid percent escape");
   }
 };
 
@@ -326,7 +328,7 @@ const refuseMalformed = (fault: Error & { readonly code?: string }, socket: Dupl
 /** The newest answer on each connection. */
 const answers = new WeakMap<Duplex, ServerResponse>();
 
-const malformed = (what: string) =>
+const malformedRequest = (what: string) =>
   new BadRequest({ error: `The request is malformed: ${what}.`, code: "malformed_request" });
 
 /** Turns every failure of the app into an answer: a missing route, an outage, a defect (logged, never shown). */

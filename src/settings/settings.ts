@@ -47,7 +47,8 @@ export const SETTINGS = define({
     kind: "structured",
     fallback: "Platform",
     expects: "name of 1 to 40 characters in one line",
-    about: "The name of the installation: at the top of its page and of the pages of a sign-in, in the title of the browser's tab, and where a connector's server asks a person for her consent.",
+    about:
+      "The name of the installation: at the top of its page and of the pages of a sign-in, in the title of the browser's tab, and where a connector's server asks a person for her consent.",
   },
   PLATFORM_LOGO: {
     group: "Addresses",

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
-import { lackOf, neededRole } from "../../src/http/callers/access.ts";
+import { findLack, neededRole } from "../../src/http/callers/access.ts";
 import { PRIVILEGES, privilegeRule, type Privilege } from "../../src/domain/person/privileges.ts";
 import type { Arrived } from "../../src/http/api/access.ts";
 import { forbidden, requireRole } from "../../src/http/callers/authorize.ts";
@@ -50,7 +50,7 @@ const fateOf = (kind: Good, privilege: Privilege, mergeRole: MergeRole): Fate =>
   const [caller, role] = CALLERS[kind];
   const path = { projectId: "here", sessionId: null };
   const arrived: Arrived = { ...caller, reached: { path, role, mergeRole, session: null } };
-  if (lackOf(caller, privilege) !== null) return 403;
+  if (findLack(caller, privilege) !== null) return 403;
   if (neededRole(privilege, mergeRole) === null) return "in";
   return Result.match(Effect.runSync(Effect.result(requireRole(arrived, privilege))), {
     onSuccess: (): Fate => "in",

@@ -10,7 +10,7 @@ import {
 } from "../../src/domain/person/privileges.ts";
 import { OWN_TOOLS } from "../../src/assembly/api.ts";
 import { ROUTES, routeTable } from "../../src/assembly/api.ts";
-import { routeNameOf } from "../../src/http/route-name.ts";
+import { routeName } from "../../src/http/route-name.ts";
 import { decideEgress, type EgressPolicy } from "../../src/sandbox/egress-policy.ts";
 
 const ALL = Object.keys(PRIVILEGES) as Privilege[];
@@ -35,7 +35,7 @@ const toolPrivilege = (name: string): Privilege => {
   const given = { id: ID, number: 1 };
   const { method, path } = tool?.request(given, ID) ?? { method: "GET", path: [] };
   const wanted = routeTable.name(method, `/v1/projects/${[ID, ...path].join("/")}`);
-  const route = ROUTES.find((one) => routeNameOf(one) === wanted);
+  const route = ROUTES.find((one) => routeName(one) === wanted);
   if (route === undefined) throw new Error(`${name} asks for no route`);
   return route.privilege;
 };
@@ -74,7 +74,7 @@ describe("a tool of the platform", () => {
 });
 
 describe("the address of the service inside a sandbox", () => {
-  it.each(ROUTES.map((route) => [routeNameOf(route), route] as const))(
+  it.each(ROUTES.map((route) => [routeName(route), route] as const))(
     "passes %s unless the privilege is closed inside",
     (_, { method, pattern, privilege }) => {
       const decision = inside("platform.internal");

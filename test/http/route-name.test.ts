@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { SEEN_MAX } from "../../src/domain/service/metrics.ts";
 import { ROUTES, routeTable } from "../../src/assembly/api.ts";
-import { routeNameOf } from "../../src/http/route-name.ts";
+import { routeName } from "../../src/http/route-name.ts";
 
 const filled = (pattern: string): string => pattern.replaceAll(/:[a-z]+/gi, "some-id").replace(/\*$/, "a/b");
 
@@ -10,7 +10,7 @@ describe("a route's name", () => {
   it("is found for a request of each route", () => {
     for (const route of ROUTES) {
       const method = route.method === "*" ? "PATCH" : route.method;
-      expect(routeTable.name(method, `${filled(route.pattern)}?token=x`)).toBe(routeNameOf(route));
+      expect(routeTable.name(method, `${filled(route.pattern)}?token=x`)).toBe(routeName(route));
     }
   });
 

@@ -16,7 +16,7 @@ const BY_CHANCE = [
   "saves.remove",
   "site.collect",
   "site.held",
-  "store.ChangeRequests.mergedOf",
+  "store.ChangeRequests.findMerged",
   "store.EnvironmentBuilds.inUse",
   "store.EnvironmentBuilds.newestReady",
   "store.EnvironmentBuilds.prune",

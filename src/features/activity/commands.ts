@@ -12,16 +12,16 @@ const activity = command({
     ...pageOptions,
   },
   run: async ({ options, note, api }) => {
-    const answered = await api().call("GET /v1/activity", {
+    const answer = await api().call("GET /v1/activity", {
       query: { ...page(options), ...(options.own && { own: "true" as const }) },
     });
-    const rows = answered.value.entries.map((entry) => [
+    const rows = answer.value.entries.map((entry) => [
       time(entry.at),
       entry.project.name,
       entrySubject(entry),
       [entryText(entry, null), entry.code].filter((part) => part !== null).join(": "),
     ]);
-    return pageOutcome(answered, table(["AT", "PROJECT", "ABOUT", "WHAT"], rows, "Nothing happened."), note);
+    return pageOutcome(answer, table(["AT", "PROJECT", "ABOUT", "WHAT"], rows, "Nothing happened."), note);
   },
 });
 

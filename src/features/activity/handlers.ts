@@ -18,12 +18,12 @@ const textIn = (data: ActivityEntry["data"], name: string): string | null => {
 };
 
 /** Of the turn, the fire or the delivery, or of the session's failure. */
-const codeOf = ({ kind, data }: ActivityEntry): string | null => {
+const entryCode = ({ kind, data }: ActivityEntry): string | null => {
   if (kind.startsWith("fire.")) return textIn(data, "reason");
   return textIn(isRecord(data["failure"]) ? data["failure"] : data, "code");
 };
 
-const stateOf = ({ kind, data }: ActivityEntry): string | null => {
+const entryState = ({ kind, data }: ActivityEntry): string | null => {
   switch (kind) {
     case "session.turn_ended":
       return textIn(data, "state");
@@ -36,7 +36,7 @@ const stateOf = ({ kind, data }: ActivityEntry): string | null => {
   }
 };
 
-const reviewerOf = ({ data }: ActivityEntry) => {
+const entryReviewer = ({ data }: ActivityEntry) => {
   const [id, name] = [textIn(data, "reviewer_id"), textIn(data, "reviewer_name")];
   return id === null || name === null ? null : { id, name };
 };
@@ -56,9 +56,9 @@ const entryWire = (entry: ActivityEntry) => {
     trigger_slug: textIn(data, "trigger_slug"),
     fire_id: textIn(data, "fire_id"),
     person: entry.person,
-    reviewer: reviewerOf(entry),
-    state: stateOf(entry),
-    code: codeOf(entry),
+    reviewer: entryReviewer(entry),
+    state: entryState(entry),
+    code: entryCode(entry),
     own: entry.isOwn,
   };
 };

@@ -3,8 +3,11 @@ import type { Answer } from "../../cli/contract.ts";
 import { choices, endpoint } from "../../cli/endpoint/endpoint.ts";
 import { visible } from "../../cli/terminal.ts";
 
-const decided = ({ connector, tool, status }: Answer<"POST /v1/projects/:pid/approvals/:id/deny">): string =>
-  visible(`${connector} ${tool}: ${status}`);
+const decisionText = ({
+  connector,
+  tool,
+  status,
+}: Answer<"POST /v1/projects/:pid/approvals/:id/deny">): string => visible(`${connector} ${tool}: ${status}`);
 
 export const approvalCommands = [
   endpoint("GET /v1/projects/:pid/approvals", {
@@ -40,13 +43,13 @@ export const approvalCommands = [
     name: "approvals approve",
     about: "Approve a call: the service performs it once",
     takes: ["CALL"],
-    shows: decided,
+    shows: decisionText,
   }),
   endpoint("POST /v1/projects/:pid/approvals/:id/deny", {
     name: "approvals deny",
     about: "Deny a call: it is not made",
     takes: ["CALL"],
     options: { reason: { value: "TEXT", about: "Why, for the agent" } },
-    shows: decided,
+    shows: decisionText,
   }),
 ];

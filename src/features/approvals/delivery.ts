@@ -24,15 +24,15 @@ import { projectRedactor } from "../../services/projects/project-secrets.ts";
 const TEXT_MAX = 64 * 1024;
 
 /** A part of a result, as text. */
-const partOf = (part: unknown): string => {
+const partText = (part: unknown): string => {
   if (typeof part === "object" && part !== null && "text" in part && typeof part.text === "string")
     return part.text;
   const type = typeof part === "object" && part !== null && "type" in part ? String(part.type) : "content";
   return `[${type}: read it with call_result]`;
 };
 
-const textOf = ({ id, status, call }: Approval, { content, isError }: AgentResult): string => {
-  const text = content.map(partOf).join("\n");
+const resultText = ({ id, status, call }: Approval, { content, isError }: AgentResult): string => {
+  const text = content.map(partText).join("\n");
   if (status !== "done") return text;
   const rest = text.length > TEXT_MAX ? `\n\n[cut. call_result with the id ${id} gives all of it]` : "";
   const what = isError ? "answered with an error" : "answered";
@@ -45,7 +45,7 @@ const post = Effect.fnUntraced(function* (approval: Approval, session: Session) 
   const isPosted = Effect.map(conversations.item(session.id, messageId), (item) => item !== null);
   if (yield* isPosted) return true;
   const redactor = yield* projectRedactor(session.projectId);
-  const text = redactor.redact(textOf(approval, yield* agentResult(approval)));
+  const text = redactor.redact(resultText(approval, yield* agentResult(approval)));
   yield* awaken(session);
   yield* (yield* Actors).conversation(session.id, {
     type: "message.posted",

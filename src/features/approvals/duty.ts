@@ -59,10 +59,10 @@ const endOfSession = Effect.fnUntraced(function* ({ call: { sessionId, userId, s
 /** The call as it was asked, if its connector still is where it was. Otherwise the reason. */
 const askedBy = Effect.fnUntraced(function* (approval: Approval) {
   const { projectId, call } = approval;
-  const ended = yield* endOfSession(approval);
-  if (ended !== null) return ended;
-  const given = yield* openPart(approval, "arguments");
-  if (given === null) return "Its stored arguments cannot be opened.";
+  const sessionEnd = yield* endOfSession(approval);
+  if (sessionEnd !== null) return sessionEnd;
+  const callArguments = yield* openPart(approval, "arguments");
+  if (callArguments === null) return "Its stored arguments cannot be opened.";
   const executor = yield* projectExecutor(projectId);
   const connector = executor?.connectors.find(({ slug }) => slug === call.connector);
   if (executor === null || connector === undefined)
@@ -70,18 +70,18 @@ const askedBy = Effect.fnUntraced(function* (approval: Approval) {
   if (urlOrigin(connector.url) !== call.origin)
     return `The connector ${call.connector} moved to another server after the call was asked for.`;
   const name = shownName(connector.slug, call.tool);
-  return { caller: call, executor, connector, name, given: given as Arguments } satisfies Asked;
+  return { caller: call, executor, connector, name, given: callArguments as Arguments } satisfies Asked;
 });
 
 /** A2. The call to send, or the reason why none is sent. */
 const readyToSend = Effect.fnUntraced(function* (approval: Approval) {
-  const asked = yield* askedBy(approval);
-  if (typeof asked === "string") return asked;
-  const decision = yield* decide(asked);
+  const call = yield* askedBy(approval);
+  if (typeof call === "string") return call;
+  const decision = yield* decide(call);
   if (decision.refused !== null) return decision.refused;
   if (decision.pin !== approval.call.pin)
     return `The tool ${approval.call.tool} of ${approval.call.connector} was changed after the call was asked for. Ask again to call it as it is now.`;
-  return { asked, decision };
+  return { asked: call, decision };
 });
 
 /** Writes the end of a call. */
@@ -107,9 +107,9 @@ export const perform = Effect.fnUntraced(function* (id: string) {
     return;
   }
   const { asked, decision } = ready;
-  const begun = yield* approvals.begin(id, { limits: CALL_LIMITS, now: yield* Clock.currentTimeMillis });
+  const beginning = yield* approvals.begin(id, { limits: CALL_LIMITS, now: yield* Clock.currentTimeMillis });
   // The next round tries again if a limit is reached.
-  if (begun !== "begun") return;
+  if (beginning !== "begun") return;
   yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(callServer(asked.connector, decision, asked.given)));
@@ -146,8 +146,8 @@ export const makeRound = (busy: Set<string>) =>
       const due = yield* (yield* Approvals).due(now, now - LOST_MS, AT_ONCE * 2);
       for (const one of due.filter(({ id }) => !busy.has(id)).slice(0, AT_ONCE - busy.size)) {
         busy.add(one.id);
-        const done = Effect.sync(() => busy.delete(one.id));
-        yield* Effect.forkIn(Effect.ensuring(dutyPart(NAME, work(one)), done), scope);
+        const release = Effect.sync(() => busy.delete(one.id));
+        yield* Effect.forkIn(Effect.ensuring(dutyPart(NAME, work(one)), release), scope);
       }
     });
   });

@@ -2,7 +2,7 @@
 import type { Examples } from "../../http/api/examples/example.ts";
 import { LATER, USER } from "../../http/api/examples/records.ts";
 
-const decided = { decided_by: USER, decided_at: LATER };
+const decision = { decided_by: USER, decided_at: LATER };
 
 export const APPROVAL_EXAMPLES: Examples = {
   nouns: {
@@ -19,12 +19,12 @@ export const APPROVAL_EXAMPLES: Examples = {
     "approvals.list": "List calls of agents that wait for a person, or waited, newest first.",
     "approvals.approve": {
       summary: "Approve a call. The service performs it once.",
-      response: { ...decided, status: "approved" },
+      response: { ...decision, status: "approved" },
     },
     "approvals.deny": {
       summary: "Deny a call. It is not made, and the agent reads the reason.",
       request: { reason: "Keep this issue." },
-      response: { ...decided, status: "denied", arguments: null, outcome: "denied" },
+      response: { ...decision, status: "denied", arguments: null, outcome: "denied" },
     },
   },
 };

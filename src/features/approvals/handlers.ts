@@ -28,13 +28,14 @@ const showApproval = Effect.fnUntraced(function* (
   showsHidden = false,
 ) {
   const { call } = approval;
-  const given = yield* openPart(approval, "arguments");
-  const shown = given === null ? null : shownArguments(secrets, given, showsHidden);
+  const callArguments = yield* openPart(approval, "arguments");
+  const visibleArguments =
+    callArguments === null ? null : shownArguments(secrets, callArguments, showsHidden);
   return approvalForm({
     ...call,
     ...approval,
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- arguments are an object
-    arguments: shown as Readonly<Record<string, unknown>> | null,
+    arguments: visibleArguments as Readonly<Record<string, unknown>> | null,
     reason: approval.message,
   });
 });
@@ -57,7 +58,7 @@ const list = Effect.fnUntraced(function* (
 });
 
 /** The first decision counts. The others learn what became of the call. */
-const settled = ({ status, decidedBy }: Approval) =>
+const alreadySettled = ({ status, decidedBy }: Approval) =>
   new Conflict({
     error: `The call does not wait for a decision any more. It is ${status}.`,
     code: "approval_settled",
@@ -69,20 +70,21 @@ export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (b
   const caller = yield* Caller;
   yield* requireProject(caller, pid);
   const approvals = yield* Approvals;
-  const found = yield* approvals.find(pid, id);
-  if (found === null) return yield* notFound("approval");
+  const approval = yield* approvals.find(pid, id);
+  if (approval === null) return yield* notFound("approval");
   const now = yield* Clock.currentTimeMillis;
   // A duty expires it within seconds. Until then, nothing that is late counts.
-  const isLate = found.status === "pending" && found.expiresAt <= now;
+  const isLate = approval.status === "pending" && approval.expiresAt <= now;
   const move: ApprovalMove = isLate ? { type: "deadline.passed", now } : { ...wish(caller.user.id), now };
   const action = move.type === "approval.given" ? "approval.approved" : "approval.denied";
-  const { connector, tool, sessionId } = found.call;
+  const { connector, tool, sessionId } = approval.call;
   const row = { action, target: id, changes: { connector, tool, session_id: sessionId } } as const;
-  const moved = yield* approvals
+  const result = yield* approvals
     .move(id, move)
     .pipe(withAudit((result) => (result === null || isLate ? null : row)));
-  if (moved === null || isLate) return yield* settled(moved ?? (yield* approvals.find(pid, id)) ?? found);
-  return yield* showApproval(moved, yield* projectRedactor(pid));
+  if (result === null || isLate)
+    return yield* alreadySettled(result ?? (yield* approvals.find(pid, id)) ?? approval);
+  return yield* showApproval(result, yield* projectRedactor(pid));
 });
 
 type Decision =

@@ -36,7 +36,7 @@ export interface ApprovalStep {
   readonly type: ApprovalEventType;
 }
 
-const settled = {
+const settledState = {
   on: { "result.delivered": { guard: "isUndelivered" as const, actions: "noteDelivery" as const } },
 };
 
@@ -58,11 +58,11 @@ export const approvalMachine = setup({
     },
     approved: { on: { "call.begun": { target: "calling" }, "call.refused": { target: "refused" } } },
     calling: { on: { "call.ended": { target: "done" }, "call.lost": { target: "unknown" } } },
-    done: settled,
-    denied: settled,
-    refused: settled,
-    expired: settled,
-    unknown: settled,
+    done: settledState,
+    denied: settledState,
+    refused: settledState,
+    expired: settledState,
+    unknown: settledState,
   },
 });
 

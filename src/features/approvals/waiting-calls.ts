@@ -81,7 +81,7 @@ export const agentResult = Effect.fnUntraced(function* (
   const { id, status, message, call } = approval;
   const what = `The call of ${call.tool} of the connector ${call.connector}`;
   const because = message === null ? "" : ` The reason: ${message}`;
-  const failed = (text: string) => textResult(onRecord(`${what} ${text}`, id), true);
+  const failureResult = (text: string) => textResult(onRecord(`${what} ${text}`, id), true);
   switch (status) {
     case "pending":
     case "approved":
@@ -91,17 +91,17 @@ export const agentResult = Effect.fnUntraced(function* (
       );
     case "denied":
       // The page knows a denied call by this sentence (src/domain/conversation/tool-words.ts).
-      return failed(`was denied by a person, and was not made.${because}`);
+      return failureResult(`was denied by a person, and was not made.${because}`);
     case "refused":
-      return failed(`was approved, but it was not made.${because}`);
+      return failureResult(`was approved, but it was not made.${because}`);
     case "expired":
-      return failed("was not made: no person decided on it within 24 hours.");
+      return failureResult("was not made: no person decided on it within 24 hours.");
     case "unknown":
-      return failed(`was made, and its result is not known.${because} It is not called again.`);
+      return failureResult(`was made, and its result is not known.${because} It is not called again.`);
     case "done": {
       const result = yield* openPart(approval, "result");
       return result === null
-        ? failed(`was performed (${call.outcome}). Its result is not kept any more.`)
+        ? failureResult(`was performed (${call.outcome}). Its result is not kept any more.`)
         : (result as AgentResult);
     }
   }
@@ -127,9 +127,9 @@ const settledInTime = Effect.fnUntraced(function* (
       heldUntil = now + LEASE_MS;
       yield* approvals.attend(id, heldUntil);
     }
-    const found = yield* approvals.get(id);
+    const approval = yield* approvals.get(id);
     const left = begunAt + WAIT_MS - now;
-    if (found === null || isSettled(found.status) || left <= 0) return found;
+    if (approval === null || isSettled(approval.status) || left <= 0) return approval;
     if (now - toldAt >= progressMs) {
       toldAt = now;
       yield* tell(now - begunAt);
@@ -140,7 +140,7 @@ const settledInTime = Effect.fnUntraced(function* (
 });
 
 /** The result for the agent, which has it then (F2). */
-const taken = Effect.fnUntraced(function* (approval: Approval) {
+const takeResult = Effect.fnUntraced(function* (approval: Approval) {
   const result = yield* agentResult(approval);
   if (isSettled(approval.status) && approval.deliveredAt === null)
     yield* (yield* Approvals).move(approval.id, {
@@ -155,7 +155,7 @@ const GONE = textResult("The service does not know this call any more.", true);
 /** Stores a call that waits for a person (F1), and waits for its result. */
 const askPerson = Effect.fnUntraced(function* (row: NewCall, given: Arguments, tell: TellProgress) {
   const approvals = yield* Approvals;
-  const asked = yield* approvals.ask(
+  const entry = yield* approvals.ask(
     {
       call: row,
       sealedArguments: yield* sealPart(row, "arguments", given),
@@ -164,21 +164,22 @@ const askPerson = Effect.fnUntraced(function* (row: NewCall, given: Arguments, t
     },
     LIMITS,
   );
-  if (typeof asked === "string") return textResult(FULL[asked], true);
-  const place = { id: asked.id, projectId: row.projectId };
+  if (typeof entry === "string") return textResult(FULL[entry], true);
+  const place = { id: entry.id, projectId: row.projectId };
   const waiting = Effect.gen(function* () {
-    const found = yield* settledInTime(place, tell);
-    return found === null ? GONE : yield* taken(found);
+    const approval = yield* settledInTime(place, tell);
+    return approval === null ? GONE : yield* takeResult(approval);
   });
   // Also if the agent goes away meanwhile. If the database is away, the lease ends by itself.
-  return yield* Effect.ensuring(waiting, Effect.ignore(release(asked.id)));
+  return yield* Effect.ensuring(waiting, Effect.ignore(release(entry.id)));
 });
 
 /** The state or the result of a call of this session (F3). */
 const callResult = Effect.fnUntraced(function* ({ projectId, sessionId }: AgentCaller, id: string) {
-  const found = yield* (yield* Approvals).find(projectId, id);
-  if (found?.call.sessionId !== sessionId) return textResult("This session has no call with this id.", true);
-  return yield* taken(found);
+  const approval = yield* (yield* Approvals).find(projectId, id);
+  if (approval?.call.sessionId !== sessionId)
+    return textResult("This session has no call with this id.", true);
+  return yield* takeResult(approval);
 });
 
 /** The core's way to these calls. */

@@ -36,14 +36,14 @@ export const changeRequestActors = (options: EntityOptions) =>
         id,
         machine: changeRequest,
         memory,
-        handlers: yield* handlersOf(id),
+        handlers: yield* makeHandlers(id),
         ...CHANGE_REQUEST_LIMITS,
       });
     }),
     { ...options, again: null },
   );
 
-const refused = (refusal: MergeRefusal, isSure: boolean): ChangeRequestEvent => ({
+const mergeRefused = (refusal: MergeRefusal, isSure: boolean): ChangeRequestEvent => ({
   type: "merge.refused",
   refusal,
   isSure,
@@ -53,9 +53,9 @@ const refused = (refusal: MergeRefusal, isSure: boolean): ChangeRequestEvent => 
 const SURE: ReadonlySet<GitError["code"]> = new Set(["unknown_ref", "ref_moved", "refused"]);
 
 const refusedByGit = ({ code, message }: Pick<GitError, "code" | "message">, isSure: boolean) =>
-  refused({ because: "git", code, message }, isSure);
+  mergeRefused({ because: "git", code, message }, isSure);
 
-const crashed = (reason: string) =>
+const crashEvent = (reason: string) =>
   refusedByGit({ code: "git_failed", message: `the service failed: ${reason}` }, false);
 
 /** The base branch's tip where it has the noted commits, or their changes after a squash; else null. */
@@ -82,11 +82,11 @@ const lackingApprovals = Effect.fnUntraced(function* (
   { id, projectId, createdBy }: ChangeRequest,
   head: string,
 ): Effect.fn.Return<MergeRefusal | null, StoreError, Projects | Remarks> {
-  const required = (yield* (yield* Projects).get(projectId))?.approvalsRequired ?? 0;
-  if (required === 0) return null;
+  const minimum = (yield* (yield* Projects).get(projectId))?.approvalsRequired ?? 0;
+  if (minimum === 0) return null;
   const verdicts = yield* (yield* Remarks).verdicts(id);
-  const given = verdicts.filter((verdict) => isApproval(verdict, { head, createdBy })).length;
-  return given < required ? { because: "approvals", required, given } : null;
+  const approvals = verdicts.filter((verdict) => isApproval(verdict, { head, createdBy })).length;
+  return approvals < minimum ? { because: "approvals", required: minimum, given: approvals } : null;
 });
 
 /**
@@ -99,19 +99,19 @@ const noteSides = Effect.fnUntraced(function* (
   { former, squash }: Pick<Extract<ChangeRequestCommand, { type: "noteSides" }>, "former" | "squash">,
 ): Effect.fn.Return<ChangeRequestEvent, GitError | StoreError, Projects | Remarks> {
   const { projectId, baseRef, headRef } = request;
-  const squashed = squash === true ? { squash } : {};
-  const commit = former === null ? null : yield* tipWith(git, request, { sides: former, ...squashed });
+  const squashOption = squash === true ? { squash } : {};
+  const commit = former === null ? null : yield* tipWith(git, request, { sides: former, ...squashOption });
   if (former !== null && commit !== null) return { type: "merged.in_git", sides: former, commit };
-  const seen = yield* git.compare({ projectId }, { base: baseRef, head: headRef });
-  if (seen.commits.length === 0) return refused({ because: "no_changes" }, true);
-  if (!seen.mergeable) return refused({ because: "conflict", paths: seen.conflicts }, true);
-  const { base, head } = seen;
+  const comparison = yield* git.compare({ projectId }, { base: baseRef, head: headRef });
+  if (comparison.commits.length === 0) return mergeRefused({ because: "no_changes" }, true);
+  if (!comparison.mergeable) return mergeRefused({ because: "conflict", paths: comparison.conflicts }, true);
+  const { base, head } = comparison;
   const lacking = yield* lackingApprovals(request, head);
-  if (lacking !== null) return refused(lacking, true);
+  if (lacking !== null) return mergeRefused(lacking, true);
   return { type: "sides.noted", sides: { base, head }, at: yield* Clock.currentTimeMillis };
 });
 
-const titleOf = ({ number, title }: ChangeRequest): string =>
+const mergeTitle = ({ number, title }: ChangeRequest): string =>
   `Merge change request #${number}: ${title.replaceAll(/\s+/g, " ").trim()}`;
 
 /** As the history of the base branch tells it: what was done, why, and where it was talked about. */
@@ -138,31 +138,31 @@ const mergeInGit = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ChangeRequestEvent> {
   const { projectId, baseRef: branch } = request;
   const { head } = sides;
-  const squashed = squash === true ? { squash } : {};
-  const words = message ?? (squash === true ? squashMessage(request) : titleOf(request));
-  const order = { branch, head, message: words, at, ...squashed };
+  const squashOption = squash === true ? { squash } : {};
+  const words = message ?? (squash === true ? squashMessage(request) : mergeTitle(request));
+  const order = { branch, head, message: words, at, ...squashOption };
   const merge = yield* Effect.result(Effect.retry(git.merge({ projectId }, order), whileAway));
   if (merge._tag === "Failure") {
     const { failure } = merge;
-    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));
-    if (seen._tag === "Failure") return refusedByGit(failure, false);
-    const commit = seen.success;
+    const tip = yield* Effect.result(tipWith(git, request, { sides, ...squashOption }));
+    if (tip._tag === "Failure") return refusedByGit(failure, false);
+    const commit = tip.success;
     return commit === null
       ? refusedByGit(failure, SURE.has(failure.code))
       : { type: "merged.in_git", sides, commit };
   }
-  const made = merge.success;
-  switch (made.outcome) {
+  const result = merge.success;
+  switch (result.outcome) {
     case "conflict":
-      return refused({ because: "conflict", paths: made.paths }, true);
+      return mergeRefused({ because: "conflict", paths: result.paths }, true);
     case "merged":
-      return { type: "merged.in_git", sides: { base: made.base, head }, commit: made.commit };
+      return { type: "merged.in_git", sides: { base: result.base, head }, commit: result.commit };
     case "contained":
-      return { type: "merged.in_git", sides, commit: made.base };
+      return { type: "merged.in_git", sides, commit: result.base };
   }
 });
 
-const handlersOf = Effect.fnUntraced(function* (id: string) {
+const makeHandlers = Effect.fnUntraced(function* (id: string) {
   const { byId } = yield* ChangeRequests;
   const projects = yield* Projects;
   const git = yield* GitBackend;
@@ -182,7 +182,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           // Nothing was begun, and a former merge stays in doubt.
           Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
         ),
-      gaveUp: (_, reason) => crashed(reason),
+      gaveUp: (_, reason) => crashEvent(reason),
     },
     mergeInGit: {
       perform: (command) =>
@@ -192,7 +192,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           faults("merge.made");
           return outcome;
         }),
-      gaveUp: (_, reason) => crashed(reason),
+      gaveUp: (_, reason) => crashEvent(reason),
     },
     lookForMerge: {
       perform: ({ sides, squash }) =>
@@ -204,7 +204,7 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
           ),
           Effect.catchTag("GitError", (error) => Effect.succeed(refusedByGit(error, false))),
         ),
-      gaveUp: (_, reason) => crashed(reason),
+      gaveUp: (_, reason) => crashEvent(reason),
     },
     readManifest: {
       perform: () =>

@@ -41,9 +41,9 @@ const verdictsText = ({ verdicts, approvals_required: required, status }: Detail
     ({ by, kind, why_not: why }) =>
       `${by.name} ${VERDICTS[kind]}${why === null ? "" : `, which does not count: ${why}`}`,
   );
-  const given = verdicts.filter(({ counts }) => counts).length;
+  const approvals = verdicts.filter(({ counts }) => counts).length;
   if (status === "open" && required > 0)
-    lines.push(`${given} of ${quantity(required, "approval")} that a merge needs`);
+    lines.push(`${approvals} of ${quantity(required, "approval")} that a merge needs`);
   return lines.length === 0 ? null : lines.join("\n");
 };
 
@@ -59,22 +59,22 @@ const reviewersText = ({ reviewers }: Detail): string | null =>
         .join("\n");
 
 /** One line for each mistake that a merge would bring. */
-const warned = ({ warnings }: Detail): readonly string[] =>
+const warningLines = ({ warnings }: Detail): readonly string[] =>
   warnings.map(({ file, line, message }) =>
     visible(`warning: ${file}${line === null ? "" : `:${line}`}: ${message}`),
   );
 
 /** Whether a file is binary, its former path, and its new mode: the numbers of lines do not show them. */
 const kindOfChange = ({ binary, renamed_from: from, mode }: Detail["files_changed"][number]): string => {
-  const said = [
+  const notes = [
     binary === true ? "binary" : "",
     from === undefined ? "" : `renamed from ${from}`,
     mode === undefined ? "" : `mode ${mode}`,
   ].filter((text) => text !== "");
-  return said.length === 0 ? "" : ` (${said.join(", ")})`;
+  return notes.length === 0 ? "" : ` (${notes.join(", ")})`;
 };
 
-const shown = (request: Detail): string => {
+const requestText = (request: Detail): string => {
   const parts = [
     fields([
       ["change request", `#${request.number} ${request.title}`],
@@ -90,7 +90,7 @@ const shown = (request: Detail): string => {
         request.merged_at === null ? null : `${time(request.merged_at)} as ${request.merged_commit ?? ""}`,
       ],
     ]),
-    warned(request).join("\n"),
+    warningLines(request).join("\n"),
     request.description === "" ? "" : visibleLines(request.description),
     table(
       ["COMMIT", "AUTHOR", "AT", "SUBJECT"],
@@ -119,9 +119,9 @@ const head = (
 ) => {
   if (session !== undefined && branch !== undefined) throw usage("Give --session or --head, not both.");
   if (branch !== undefined) return { head_ref: branch };
-  const named = session ?? environment["PLATFORM_SESSION_ID"] ?? "";
-  if (named === "") throw usage("Give --session ID or --head BRANCH.");
-  return { session_id: sessionId(named) };
+  const sessionName = session ?? environment["PLATFORM_SESSION_ID"] ?? "";
+  if (sessionName === "") throw usage("Give --session ID or --head BRANCH.");
+  return { session_id: sessionId(sessionName) };
 };
 
 const create = endpoint("POST /v1/projects/:pid/change-requests", {
@@ -166,7 +166,7 @@ const list = command({
       ...(status !== undefined && { status }),
       ...(reviewer !== undefined && { reviewer }),
     };
-    const answered = options.all
+    const answer = options.all
       ? await api().call("GET /v1/change-requests", { query })
       : await api().call("GET /v1/projects/:pid/change-requests", {
           params: { pid: await project() },
@@ -181,8 +181,8 @@ const list = command({
       "ASKED BY": ({ review_asked: asked }) => asked?.by.name ?? null,
       TITLE: "title",
     };
-    const shownRows = recordTable(columns, answered.value.change_requests, "No change requests.");
-    return pageOutcome(answered, shownRows, note);
+    const shownRows = recordTable(columns, answer.value.change_requests, "No change requests.");
+    return pageOutcome(answer, shownRows, note);
   },
 });
 
@@ -190,7 +190,7 @@ const show = endpoint("GET /v1/projects/:pid/change-requests/:number", {
   name: "cr show",
   about: "Show a change request: its commits, its files, and whether it can be merged",
   takes: [NUMBER],
-  shows: shown,
+  shows: requestText,
 });
 
 const diff = endpoint("GET /v1/projects/:pid/change-requests/:number/diff", {
@@ -213,7 +213,7 @@ const merge = endpoint("POST /v1/projects/:pid/change-requests/:number/merge", {
   asks: async ({ given, api, project }) => {
     const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
     const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
-    return [...warned(value), `Merge #${params.number} into ${value.base_ref}?`].join("\n");
+    return [...warningLines(value), `Merge #${params.number} into ${value.base_ref}?`].join("\n");
   },
   takes: [NUMBER],
   options: {
@@ -225,7 +225,7 @@ const merge = endpoint("POST /v1/projects/:pid/change-requests/:number/merge", {
   sends: async ({ given, api, project, note }) => {
     const params = { pid: await project(), number: count(given.NUMBER, NUMBER) };
     const { value } = await api().call("GET /v1/projects/:pid/change-requests/:number", { params });
-    for (const line of warned(value)) note(line);
+    for (const line of warningLines(value)) note(line);
     return {};
   },
   shows: summary,
@@ -292,7 +292,7 @@ const comments = endpoint("GET /v1/projects/:pid/change-requests/:number/remarks
 });
 
 /** `12`, or `12-14`. */
-const linesOf = (text: string): { readonly first_line: number; readonly last_line: number } => {
+const readLines = (text: string): { readonly first_line: number; readonly last_line: number } => {
   const [, first = "", last = first] = /^(\d{1,7})(?:-(\d{1,7}))?$/.exec(text) ?? [];
   if (first === "") throw usage("--lines must be a line, such as 12, or a range, such as 12-14.");
   return { first_line: Number(first), last_line: Number(last) };
@@ -316,7 +316,7 @@ const comment = endpoint(REMARK, {
     if ((file === undefined) !== (lines === undefined)) throw usage("Give --file and --lines together.");
     const version = oneOf(side, ["head", "base"], "--side") ?? "head";
     if (file === undefined || lines === undefined) return {};
-    return { payload: { place: { file, side: version, ...linesOf(lines) } } };
+    return { payload: { place: { file, side: version, ...readLines(lines) } } };
   },
   shows: remarkText,
 });

@@ -24,19 +24,19 @@ const PAGE = 200;
 /** Branch tips that are asked for at a time: each is a process of git, or a request to an upstream. */
 const AT_ONCE = 4;
 
-const branchesOf = ({ projectId, baseRef, headRef }: ChangeRequest) =>
+const requestBranches = ({ projectId, baseRef, headRef }: ChangeRequest) =>
   [
     [projectId, baseRef],
     [projectId, headRef],
   ] as const;
-const nameOf = (projectId: string, branch: string): string => `${projectId} ${branch}`;
+const branchKey = (projectId: string, branch: string): string => `${projectId} ${branch}`;
 
 /** Compares the branches of these requests with the last notified tips, and notifies readers about moves. */
 const lookAt = Effect.fnUntraced(function* (page: readonly ChangeRequest[]) {
   const git = yield* GitBackend;
   const { noteTips } = yield* ChangeRequests;
   const branches = new Map(
-    page.flatMap(branchesOf).map((branch) => [nameOf(branch[0], branch[1]), branch] as const),
+    page.flatMap(requestBranches).map((branch) => [branchKey(branch[0], branch[1]), branch] as const),
   );
   const tips = new Map<string, string | null>();
   yield* Effect.forEach(
@@ -48,8 +48,8 @@ const lookAt = Effect.fnUntraced(function* (page: readonly ChangeRequest[]) {
   );
   const actors = yield* Actors;
   for (const { id, projectId, number, baseRef, headRef, mergeSides, tips: told } of page) {
-    const base = tips.get(nameOf(projectId, baseRef));
-    const head = tips.get(nameOf(projectId, headRef));
+    const base = tips.get(branchKey(projectId, baseRef));
+    const head = tips.get(branchKey(projectId, headRef));
     if (base === undefined || head === undefined) continue;
     // The outcome of its last merge is unknown, and the repository answers. A request that is merging refuses this.
     if (mergeSides !== null) yield* Effect.ignore(actors.changeRequest(id, { type: "look.requested" }));

@@ -12,7 +12,7 @@ const wish = {
   prompt: "Update the dependencies.",
 };
 const ofTrigger = { session_id: null };
-const merged = { status: "merged", merged_commit: COMMIT, merged_at: LATER, merged_by: USER };
+const mergeFields = { status: "merged", merged_commit: COMMIT, merged_at: LATER, merged_by: USER };
 
 export const CHANGE_REQUEST_EXAMPLES: Examples = {
   nouns: {
@@ -38,7 +38,7 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
       summary: "Open a change request that pauses, resumes or deletes a trigger in platform.toml.",
       request: { action: "pause", merge: true },
       response: {
-        ...merged,
+        ...mergeFields,
         ...ofTrigger,
         head_ref: "pause-trigger-nightly-0c5f6d21",
         title: "Pause the trigger nightly",
@@ -82,7 +82,7 @@ export const CHANGE_REQUEST_EXAMPLES: Examples = {
     "changeRequests.merge": {
       summary: "Merge a change request into the default branch.",
       request: { message: TITLE },
-      response: merged,
+      response: mergeFields,
     },
     "changeRequests.close": {
       summary: "Close a change request without merging it.",

@@ -51,18 +51,18 @@ interface OpenRequest {
 export const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
-  const head = yield* headOf(caller, pid, request);
+  const head = yield* requestHead(caller, pid, request);
   const { title, description = "" } = request;
   return changeRequestWire(yield* openRequest(project, { head, title, description }));
 });
 
 /** The proposed branch: a session's, or one by name. A trigger's token may propose only its own session's branch. */
-const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
-  const named = request.session_id ?? request.head_ref;
-  if (named === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
+const requestHead = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
+  const head = request.session_id ?? request.head_ref;
+  if (head === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
     return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
   }
-  if (caller.origin === "trigger" && named !== caller.sessionId) {
+  if (caller.origin === "trigger" && head !== caller.sessionId) {
     return yield* new Forbidden({
       error: "A trigger token can only open a change request for the branch of its own session.",
       code: "forbidden",
@@ -72,14 +72,14 @@ const headOf = Effect.fnUntraced(function* (caller: Principal, pid: string, requ
     const session = yield* sessionFor(caller, { pid, sid: request.session_id });
     return { ref: session.id, sessionId: session.id };
   }
-  const branch = parseBranchName(named);
+  const branch = parseBranchName(head);
   if (Result.isFailure(branch)) return yield* badRequest("head_ref", branch.failure.message);
   return { ref: branch.success, sessionId: null };
 });
 
 type NumberPath = { readonly pid: string; readonly number: number };
 
-const found = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
+const findRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath) {
   yield* requireProject(yield* Caller, pid);
   const request = yield* (yield* ChangeRequests).get(pid, number);
   return request ?? (yield* notFound("change request"));
@@ -92,17 +92,17 @@ const leaks = Effect.fnUntraced(function* (request: ChangeRequest) {
   if (secrets.length === 0) return [];
   const diff = yield* diffRequest(request, { maxBytes: DIFF_LIMIT_BYTES });
   const { leaks: added, cutIn } = leaksIn(diff, secrets);
-  const unsearched = { file: cutIn ?? "", line: null, message: unsearchedMessage(DIFF_LIMIT_BYTES) };
+  const searchWarning = { file: cutIn ?? "", line: null, message: unsearchedMessage(DIFF_LIMIT_BYTES) };
   return [
     ...added.map(({ file, secret }) => ({ file, line: null, message: leakMessage(secret) })),
-    ...(cutIn === null ? [] : [unsearched]),
+    ...(cutIn === null ? [] : [searchWarning]),
   ];
 });
 
-const placeOf = ({ projectId, sessionId }: ChangeRequest) => ({ projectId, sessionId });
+const savePlace = ({ projectId, sessionId }: ChangeRequest) => ({ projectId, sessionId });
 
 const detail = Effect.fnUntraced(function* (path: NumberPath) {
-  const request = yield* found(path);
+  const request = yield* findRequest(path);
   const comparison = yield* compareRequest(request);
   const warnings =
     request.status === "open"
@@ -111,7 +111,7 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   const verdicts = yield* (yield* Remarks).verdicts(request.id);
   const reviewers = yield* (yield* Reviewers).list(request.id);
   const { approvalsRequired } = yield* projectFor(yield* Caller, path.pid);
-  return yield* shownWork(placeOf(request), {
+  return yield* shownWork(savePlace(request), {
     ...changeRequestWire(request),
     base_commit: comparison.base,
     head_commit: comparison.head,
@@ -146,13 +146,13 @@ const listRequest = (
 
 /** Each project masks its own secrets. */
 const shownPage = Effect.fnUntraced(function* ({ items, nextCursor }: Page<ListedRequest>) {
-  const shown = yield* Effect.forEach(new Set(items.map(({ projectId }) => projectId)), (projectId) =>
+  const forms = yield* Effect.forEach(new Set(items.map(({ projectId }) => projectId)), (projectId) =>
     shownWork(
       { projectId, sessionId: null },
       items.filter((request) => request.projectId === projectId).map(listedWire),
     ),
   );
-  const byId = new Map(shown.flat().map((request) => [request.id, request]));
+  const byId = new Map(forms.flat().map((request) => [request.id, request]));
   return {
     change_requests: items.flatMap(({ id }) => byId.get(id) ?? []),
     next_cursor: nextCursor,
@@ -166,7 +166,7 @@ const listAll = Effect.fnUntraced(function* (query: ListQuery) {
   const request = listRequest(caller, query);
   return yield* shownPage(
     yield* projectId === null
-      ? requests.listOf({ accountId, userId: listReader(caller) }, request)
+      ? requests.listForReader({ accountId, userId: listReader(caller) }, request)
       : requests.list(projectId, request),
   );
 });
@@ -175,7 +175,7 @@ export const merge = Effect.fnUntraced(function* (
   path: NumberPath,
   wish: { readonly message?: string; readonly squash?: boolean },
 ) {
-  const request = yield* found(path);
+  const request = yield* findRequest(path);
   return changeRequestWire(yield* mergeRequest(request, wish));
 });
 
@@ -186,18 +186,18 @@ export const edit = Effect.fnUntraced(function* (
 ) {
   if (title === undefined && description === undefined)
     return yield* badRequest("title", "must be given, or `description`");
-  yield* found(path);
+  yield* findRequest(path);
   const change = {
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
     now: yield* Clock.currentTimeMillis,
   };
-  const edited = yield* (yield* ChangeRequests).edit(path.pid, path.number, change);
-  return edited === null ? yield* notFound("change request") : changeRequestWire(edited);
+  const result = yield* (yield* ChangeRequests).edit(path.pid, path.number, change);
+  return result === null ? yield* notFound("change request") : changeRequestWire(result);
 });
 
 export const close = Effect.fnUntraced(function* (path: NumberPath) {
-  return changeRequestWire(yield* closeRequest(yield* found(path)));
+  return changeRequestWire(yield* closeRequest(yield* findRequest(path)));
 });
 
 export const changeRequestsHandlers = HttpApiBuilder.group(
@@ -228,9 +228,9 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
       .handle("diff", ({ params, query }) =>
         answering(
           Effect.gen(function* () {
-            const request = yield* found(params);
+            const request = yield* findRequest(params);
             const diff = yield* diffRequest(request, { ...query, maxBytes: DIFF_LIMIT_BYTES });
-            return yield* shownWork(placeOf(request), diff);
+            return yield* shownWork(savePlace(request), diff);
           }),
         ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
       )
@@ -238,10 +238,10 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
       .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
       .handle("close", ({ params }) => answering(close(params)))
       .handle("askReviewer", ({ params }) =>
-        answering(Effect.flatMap(found(params), (request) => askReviewer(request, params.id))),
+        answering(Effect.flatMap(findRequest(params), (request) => askReviewer(request, params.id))),
       )
       .handle("withdrawReviewer", ({ params }) =>
-        answering(Effect.flatMap(found(params), (request) => withdrawReviewer(request, params.id))),
+        answering(Effect.flatMap(findRequest(params), (request) => withdrawReviewer(request, params.id))),
       ),
 );
 
@@ -250,11 +250,11 @@ export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), 
     .handle("list", ({ params, query }) =>
       answering(
         Effect.gen(function* () {
-          const request = yield* found(params);
+          const request = yield* findRequest(params);
           const page = yield* (yield* Remarks).list(request.id, pageRequest(query));
           const head = yield* headCommit(request);
           const remarks = yield* shownWork(
-            placeOf(request),
+            savePlace(request),
             page.items.map((remark) => remarkWire(remark, head)),
           );
           return { remarks, next_cursor: page.nextCursor };
@@ -262,16 +262,16 @@ export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), 
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
     .handle("add", ({ params, payload }) =>
-      answering(Effect.flatMap(found(params), (request) => addRemark(request, payload))).pipe(
+      answering(Effect.flatMap(findRequest(params), (request) => addRemark(request, payload))).pipe(
         Effect.catchTag("GitError", (error) => Effect.fail(refGone(error))),
       ),
     )
     .handle("edit", ({ params, payload }) =>
-      answering(Effect.flatMap(found(params), (request) => editRemark(request, params.id, payload))).pipe(
-        Effect.catchTag("GitError", (error) => Effect.fail(refGone(error))),
-      ),
+      answering(
+        Effect.flatMap(findRequest(params), (request) => editRemark(request, params.id, payload)),
+      ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
     .handle("remove", ({ params }) =>
-      answering(Effect.flatMap(found(params), (request) => removeRemark(request, params.id))),
+      answering(Effect.flatMap(findRequest(params), (request) => removeRemark(request, params.id))),
     ),
 );

@@ -72,8 +72,8 @@ export const askToMerge = Effect.fnUntraced(function* (
       return mergeAnswer({ outcome: "refused", refusal: context.refusal });
     return state === "open" ? null : mergeAnswer({ outcome: "not_open" });
   });
-  const answered = yield* Effect.repeat(ask, { until: (given) => given !== null });
-  return answered ?? mergeAnswer({ outcome: "not_open" });
+  const answer = yield* Effect.repeat(ask, { until: (given) => given !== null });
+  return answer ?? mergeAnswer({ outcome: "not_open" });
 });
 
 type CloseAnswer =
@@ -86,11 +86,11 @@ export const askToClose = Effect.fnUntraced(function* (request: Which) {
   const { accepted, snapshot } = yield* tell(request, { type: "close.requested" });
   const isClosing = snapshot.state === "merging" && (accepted || snapshot.context.aim === "close");
   const { state, context } = isClosing ? yield* snapshotAfterMerge(request) : snapshot;
-  const closed: CloseAnswer =
+  const answer: CloseAnswer =
     state === "open"
       ? { outcome: "refused", refusal: context.refusal ?? { because: "no_changes" } }
       : { outcome: state };
-  return closed;
+  return answer;
 });
 
 /** As many paths as a sentence bears; all of them are in the details. */
@@ -122,9 +122,9 @@ const unrelatedHistories = Effect.fnUntraced(function* ({ projectId, headRef, ba
 });
 
 const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly string[]): Conflict => {
-  const told = paths.slice(0, PATHS_TOLD).join(", ");
+  const shortList = paths.slice(0, PATHS_TOLD).join(", ");
   const more = paths.length > PATHS_TOLD ? ` and ${paths.length - PATHS_TOLD} more` : "";
-  const where = paths.length === 0 ? "" : ` in ${told}${more}`;
+  const where = paths.length === 0 ? "" : ` in ${shortList}${more}`;
   return new Conflict({
     error: `The branch ${headRef} conflicts with ${baseRef}${where}. Merge ${baseRef} into the branch, resolve the conflicts, push, and try again.`,
     code: "merge_conflict",
@@ -133,26 +133,26 @@ const mergeConflict = ({ headRef, baseRef }: ChangeRequest, paths: readonly stri
 };
 
 /** Which approvals do not count, and why. */
-const uncounted = Effect.fnUntraced(function* (request: ChangeRequest) {
+const uncountedText = Effect.fnUntraced(function* (request: ChangeRequest) {
   const head = yield* presentHead(request).pipe(Effect.orElseSucceed(() => null));
   if (head === null) return "";
-  const judged = { head, createdBy: request.createdBy };
+  const subject = { head, createdBy: request.createdBy };
   return (yield* (yield* Remarks).verdicts(request.id))
     .flatMap((verdict) => {
-      const why = verdict.kind === "approval" ? whyNotCounted(verdict, judged) : null;
+      const why = verdict.kind === "approval" ? whyNotCounted(verdict, subject) : null;
       return why === null ? [] : [` The approval of ${verdict.name} does not count: ${why}.`];
     })
     .join("");
 });
 
-const unapproved = Effect.fnUntraced(function* (
+const approvalsMissing = Effect.fnUntraced(function* (
   request: ChangeRequest,
   { required, given }: { readonly required: number; readonly given: number },
 ) {
   const { number, headRef } = request;
-  const needed = required === 1 ? "an approval" : `${required} approvals`;
+  const approvals = required === 1 ? "an approval" : `${required} approvals`;
   return new Conflict({
-    error: `Change request #${number} needs ${needed} of the newest commit of ${headRef}, and has ${given}. Who opened it cannot approve it, and each push needs new approvals.${yield* uncounted(request)}`,
+    error: `Change request #${number} needs ${approvals} of the newest commit of ${headRef}, and has ${given}. Who opened it cannot approve it, and each push needs new approvals.${yield* uncountedText(request)}`,
     code: "approvals_missing",
     details: { required, given },
   });
@@ -170,13 +170,13 @@ const refusedMerge = Effect.fnUntraced(function* (request: ChangeRequest, refusa
         ? mergeConflict(request, refusal.paths)
         : yield* unrelatedHistories(request);
     case "approvals":
-      return yield* yield* unapproved(request, refusal);
+      return yield* yield* approvalsMissing(request, refusal);
     case "git":
       return yield* mergeFailed(new GitError(refusal));
   }
 });
 
-const unfinished = ({ number }: ChangeRequest): Conflict =>
+const mergeUnfinished = ({ number }: ChangeRequest): Conflict =>
   new Conflict({
     error: `Change request #${number} is being merged. Ask again when the merge has ended.`,
     code: "merge_unfinished",
@@ -186,7 +186,7 @@ const reread = Effect.fnUntraced(function* ({ projectId, number }: ChangeRequest
   return (yield* (yield* ChangeRequests).get(projectId, number)) ?? (yield* notFound("change request"));
 });
 
-const rowOf = (
+const auditRow = (
   action: "change_request.merge" | "change_request.close",
   { number, headRef, baseRef }: ChangeRequest,
 ): Said => ({ action, target: `#${number}`, changes: { number, head_ref: headRef, base_ref: baseRef } });
@@ -206,21 +206,21 @@ export const mergeRequest = Effect.fnUntraced(function* (
 ) {
   const { user } = yield* Caller;
   const answer = yield* askToMerge(request, { by: user.id, message, ...(squash && { squash }) }).pipe(
-    askedFor(rowOf("change_request.merge", request), notEnded("merged")),
+    askedFor(auditRow("change_request.merge", request), notEnded("merged")),
   );
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
-  const merged = yield* reread(request);
-  return answer.outcome === "merged" ? merged : yield* notOpen(merged);
+  const after = yield* reread(request);
+  return answer.outcome === "merged" ? after : yield* notOpen(after);
 });
 
 /** Closes a request; a closed one stays as it is. */
 export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest) {
-  const asked = askToClose(request);
+  const closing = askToClose(request);
   const answer = yield* request.status === "open"
-    ? asked.pipe(askedFor(rowOf("change_request.close", request), notEnded("closed")))
-    : asked;
+    ? closing.pipe(askedFor(auditRow("change_request.close", request), notEnded("closed")))
+    : closing;
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
-  if (answer.outcome === "merging") return yield* unfinished(request);
-  const ended = yield* reread(request);
-  return answer.outcome === "merged" ? yield* notOpen(ended) : ended;
+  if (answer.outcome === "merging") return yield* mergeUnfinished(request);
+  const after = yield* reread(request);
+  return answer.outcome === "merged" ? yield* notOpen(after) : after;
 });

@@ -43,7 +43,7 @@ export const openRequest = Effect.fnUntraced(function* (
     });
   }
   // After a squash, the default branch has the changes and not the commits. Later changes of it may hide that from git.
-  const former = yield* (yield* ChangeRequests).mergedOf(project.id, {
+  const former = yield* (yield* ChangeRequests).findMerged(project.id, {
     headRef: head.ref,
     baseRef: project.defaultBranch,
   });
@@ -58,7 +58,7 @@ export const openRequest = Effect.fnUntraced(function* (
       code: "no_changes",
     });
   }
-  const opened = yield* (yield* ChangeRequests)
+  const opening = yield* (yield* ChangeRequests)
     .open({
       id: yield* newUuid,
       projectId: project.id,
@@ -86,6 +86,6 @@ export const openRequest = Effect.fnUntraced(function* (
         ),
       ),
     );
-  yield* (yield* Actors).wake("changeRequest", opened.id);
-  return opened;
+  yield* (yield* Actors).wake("changeRequest", opening.id);
+  return opening;
 });

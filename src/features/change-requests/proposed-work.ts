@@ -10,22 +10,22 @@ const isSamePage = (known: string, url: string | null): boolean =>
 
 export const proposedWorkLayer = Layer.effect(
   ProposedWork,
-  Effect.map(ChangeRequests, ({ memory, unsettled, get, byId, byPull, mergedOf }) => ({
+  Effect.map(ChangeRequests, ({ memory, unsettled, get, byId, byPull, findMerged }) => ({
     unsettled,
     actor: Effect.fnUntraced(function* (projectId, number) {
-      const found = yield* get(projectId, number);
-      const loaded = found === null ? null : yield* memory.load(found.id);
-      return found === null || loaded === null ? null : { id: found.id, snapshot: loaded.snapshot };
+      const request = yield* get(projectId, number);
+      const loaded = request === null ? null : yield* memory.load(request.id);
+      return request === null || loaded === null ? null : { id: request.id, snapshot: loaded.snapshot };
     }),
     merged: (projectId, branches) =>
-      Effect.map(mergedOf(projectId, branches), (found) =>
+      Effect.map(findMerged(projectId, branches), (found) =>
         found === null || found.merged === null || found.mergeSides === null
           ? null
           : { head: found.mergeSides.head, commit: found.merged.commit },
       ),
     isOwn: Effect.fnUntraced(function* (projectId, { changeRequestId, number, url }) {
-      const marked = changeRequestId === null ? null : yield* byId(changeRequestId);
-      if (marked?.projectId === projectId) return true;
+      const markedRequest = changeRequestId === null ? null : yield* byId(changeRequestId);
+      if (markedRequest?.projectId === projectId) return true;
       const pull = number === null ? null : ((yield* byPull(projectId, number))?.pull ?? null);
       return pull !== null && pull.status !== "wanted" && isSamePage(pull.url, url);
     }),

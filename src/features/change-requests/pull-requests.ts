@@ -49,7 +49,7 @@ const wantsPulls = ({ status, repository }: Project): boolean =>
 
 const marker = ({ id }: ChangeRequest): string => changeRequestMark(id);
 
-const bodyOf = (request: ChangeRequest, publicUrl: string): string => {
+const pullBody = (request: ChangeRequest, publicUrl: string): string => {
   const link = `${publicUrl}/#/projects/${request.projectId}/change-requests/${request.number}`;
   // A text that is too long for the host loses the end of its description, but never the link or the marker.
   return [
@@ -73,34 +73,34 @@ interface Look {
 
 /** The pull request that was opened for this one, else an open one that no other request holds. */
 const find = Effect.fnUntraced(function* ({ project, pulls, held }: Look, request: ChangeRequest) {
-  const found = yield* pulls.ofHead({ projectId: project.id }, request.headRef);
-  const own = found.find(({ body }) => body.includes(marker(request)));
+  const pullRequests = yield* pulls.ofHead({ projectId: project.id }, request.headRef);
+  const own = pullRequests.find(({ body }) => body.includes(marker(request)));
   const isFree = ({ status, baseRef, number }: PullRequest) =>
     status === "open" && baseRef === request.baseRef && !held.has(number);
-  return own ?? (request.status === "open" ? found.find(isFree) : undefined) ?? null;
+  return own ?? (request.status === "open" ? pullRequests.find(isFree) : undefined) ?? null;
 });
 
 /** P1. Null where there is nothing that could be opened. */
-const opened = Effect.fnUntraced(function* (look: Look, request: ChangeRequest) {
+const createPull = Effect.fnUntraced(function* (look: Look, request: ChangeRequest) {
   const { project, pulls, publicUrl } = look;
   const { headRef, baseRef, title } = request;
   if (request.pull === null) {
     yield* (yield* ChangeRequests).recordPull(project.id, request.number, { status: "wanted" });
   }
-  const body = bodyOf(request, publicUrl);
+  const body = pullBody(request, publicUrl);
   const create = pulls.create({ projectId: project.id }, { headRef, baseRef, title, body });
   return (yield* find(look, request)) ?? (yield* create) ?? (yield* find(look, request));
 });
 
-const pullOf = (look: Look, request: ChangeRequest) => {
+const findPull = (look: Look, request: ChangeRequest) => {
   const { pull } = request;
   if (pull === null || pull.status === "wanted") {
-    return request.status === "open" ? opened(look, request) : find(look, request);
+    return request.status === "open" ? createPull(look, request) : find(look, request);
   }
-  const known = look.open.get(pull.number);
-  return known === undefined
+  const openPull = look.open.get(pull.number);
+  return openPull === undefined
     ? look.pulls.get({ projectId: look.project.id }, pull.number)
-    : Effect.succeed(known);
+    : Effect.succeed(openPull);
 };
 
 /** What the host's merge tells the request. */
@@ -131,15 +131,17 @@ const settleOne = Effect.fnUntraced(function* (look: Look, request: ChangeReques
   const { project } = look;
   const { recordPull } = yield* ChangeRequests;
   const actors = yield* Actors;
-  const seen = yield* pullOf(look, request);
-  if (seen === null) {
+  const pullPage = yield* findPull(look, request);
+  if (pullPage === null) {
     // The request ended before one was opened, or the host has it no more.
     if (request.status !== "open" && request.pull !== null)
       yield* recordPull(project.id, request.number, null);
     return;
   }
   const pull =
-    request.status !== "open" && seen.status === "open" ? yield* endThere(look, request, seen) : seen;
+    request.status !== "open" && pullPage.status === "open"
+      ? yield* endThere(look, request, pullPage)
+      : pullPage;
   if (pull.status === "merged" && request.status !== "merged" && pull.baseRef === request.baseRef) {
     yield* actors.changeRequest(request.id, yield* mergedThere(look, pull));
   } else if (pull.status !== "open" && request.status === "open") {
@@ -150,7 +152,7 @@ const settleOne = Effect.fnUntraced(function* (look: Look, request: ChangeReques
 });
 
 /** The next look tries again. The caller waits out an outage of the database. */
-const postponed =
+const postpone =
   (project: Project) =>
   (error: GitError | TellError): Effect.Effect<void, StoreError> =>
     error._tag === "StoreError"
@@ -165,11 +167,11 @@ export const settleProject = Effect.fnUntraced(
   function* (project: Project, { publicUrl }: PullMirrorOptions, only: string | null = null) {
     if (!wantsPulls(project)) return;
     const requests = yield* (yield* ChangeRequests).withPulls(project.id, REQUESTS);
-    const wanted = requests.filter(({ id }) => only === null || id === only);
-    if (wanted.length === 0) return;
+    const selection = requests.filter(({ id }) => only === null || id === only);
+    if (selection.length === 0) return;
     const pulls = yield* PullRequests;
     const open = yield* pulls.open({ projectId: project.id });
-    const held = requests.flatMap(({ pull }) =>
+    const numbers = requests.flatMap(({ pull }) =>
       pull === null || pull.status === "wanted" ? [] : [pull.number],
     );
     const look: Look = {
@@ -177,14 +179,14 @@ export const settleProject = Effect.fnUntraced(
       publicUrl,
       pulls,
       open: new Map(open.map((pull) => [pull.number, pull])),
-      held: new Set(held),
+      held: new Set(numbers),
     };
-    for (const request of wanted) {
+    for (const request of selection) {
       // If the host refuses one request, the others continue.
-      yield* Effect.catch(settleOne(look, request), postponed(project));
+      yield* Effect.catch(settleOne(look, request), postpone(project));
     }
   },
-  (settling, project) => Effect.catch(settling, postponed(project)),
+  (settling, project) => Effect.catch(settling, postpone(project)),
 );
 
 export class PullMirror extends Context.Service<

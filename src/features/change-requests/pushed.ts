@@ -27,7 +27,7 @@ interface Place {
   readonly projectId: string;
 }
 
-const opened = ({ publicUrl, projectId }: Place, branch: string, number: number): readonly string[] => [
+const openedAdvice = ({ publicUrl, projectId }: Place, branch: string, number: number): readonly string[] => [
   "",
   `${branch} is the branch of change request #${number}:`,
   `  ${publicUrl}/#/projects/${projectId}/change-requests/${number}`,
@@ -79,7 +79,7 @@ const isUnrelated = Effect.fnUntraced(function* (
 /** Listens to one caller's pushes to one project. */
 export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy: WritePolicy) {
   const { moved } = yield* RequestBranches;
-  const { openOf } = yield* ChangeRequests;
+  const { findOpen } = yield* ChangeRequests;
   const { publicUrl } = yield* Addresses;
   const faults = yield* Faults;
   const place = { publicUrl, projectId };
@@ -92,7 +92,7 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
         is && base !== undefined ? beginning(place, branch, base) : proposal(place, branch, policy),
       ),
     );
-  const heard: PushHeard = Effect.fnUntraced(function* (written) {
+  const onPush: PushHeard = Effect.fnUntraced(function* (written) {
     faults("push.written");
     yield* moved(projectId);
     const protection = yield* Effect.orElseSucceed(policy.protection, () => ({
@@ -100,7 +100,7 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
     }));
     const [base] = protection.defaultBranches;
     // The pusher waits for it only for a while, and a long comparison ends all the same.
-    const noted =
+    const noting =
       base === undefined
         ? null
         : yield* noteWork({ projectId, defaultBranch: base }, written).pipe(
@@ -111,17 +111,19 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
       .filter((target) => target.ref.startsWith("refs/heads/") && !isDeleted(target))
       .map(({ ref }) => ref.slice("refs/heads/".length))
       .filter((branch) => !protection.defaultBranches.includes(branch));
-    const told = yield* Effect.forEach(branches.slice(0, BRANCHES_TOLD), (branch) =>
-      openOf(projectId, branch).pipe(
+    const advices = yield* Effect.forEach(branches.slice(0, BRANCHES_TOLD), (branch) =>
+      findOpen(projectId, branch).pipe(
         Effect.flatMap((request) =>
-          request === null ? advice(branch, base) : Effect.succeed(opened(place, branch, request.number)),
+          request === null
+            ? advice(branch, base)
+            : Effect.succeed(openedAdvice(place, branch, request.number)),
         ),
         // The push has succeeded, and a database outage must not make it look failed.
         Effect.orElseSucceed(() => []),
       ),
     );
-    if (noted !== null) yield* Fiber.join(noted);
-    return told.flat();
+    if (noting !== null) yield* Fiber.join(noting);
+    return advices.flat();
   });
-  return heard;
+  return onPush;
 });

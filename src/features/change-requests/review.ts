@@ -56,7 +56,11 @@ interface RemarkWish {
 }
 
 /** Checks what the schema cannot. */
-const checked = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish, head: string | null) {
+const checkWish = Effect.fnUntraced(function* (
+  request: ChangeRequest,
+  wish: RemarkWish,
+  head: string | null,
+) {
   const { kind = "comment", body = "", commit, place, reply_to: replyTo } = wish;
   if (body === "" && kind !== "approval") return yield* badRequest("body", "must say something");
   if (place !== undefined && place.last_line < place.first_line)
@@ -93,7 +97,7 @@ const noSuchRemark = () =>
 export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish) {
   const { user } = yield* Caller;
   const head = yield* presentHead(request);
-  const { kind, body, place, replyTo } = yield* checked(request, wish, head);
+  const { kind, body, place, replyTo } = yield* checkWish(request, wish, head);
   const now = yield* Clock.currentTimeMillis;
   const remark = {
     id: yield* newUuid,
@@ -110,7 +114,7 @@ export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wi
     createdAt: now,
   };
   const adding = (yield* Remarks).add(request, remark);
-  const added = yield* kind === "comment"
+  const addition = yield* kind === "comment"
     ? adding
     : adding.pipe(
         withAudit((made) =>
@@ -123,7 +127,7 @@ export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wi
               },
         ),
       );
-  if (added !== null) return remarkWire(added, head);
+  if (addition !== null) return remarkWire(addition, head);
   const thread = replyTo === undefined ? null : yield* (yield* Remarks).get(request.id, replyTo);
   return yield* replyTo === undefined || thread?.replyTo === null ? tooManyRemarks() : noSuchRemark();
 });

@@ -44,7 +44,7 @@ const UPCOMING = 5;
 const ISSUES_MAX = 20;
 
 /** The next instants of the schedule. None while it cannot be read. */
-const upcomingOf = ({ type, cron, timezone = "UTC" }: TriggerWish, now: number): readonly string[] => {
+const nextInstants = ({ type, cron, timezone = "UTC" }: TriggerWish, now: number): readonly string[] => {
   const schedule = type === "cron" && cron !== undefined ? parseCron(cron) : null;
   if (schedule === null || Result.isFailure(schedule) || !isZoneName(timezone)) return [];
   return upcomingInstants(schedule.success, timezone, { afterMs: now, count: UPCOMING }).map(instant);
@@ -63,12 +63,12 @@ const webhookUrl = Effect.fnUntraced(function* (pid: string, { type, slug = "" }
 const draft = Effect.fnUntraced(function* (pid: string, { replaces, ...wish }: Described) {
   const project = yield* projectFor(yield* Caller, pid);
   const read = yield* (yield* Manifests).current(project);
-  const taken = new Set([...read.triggers, ...read.errors].flatMap(({ slug }) => slug ?? []));
-  if (replaces !== undefined) taken.delete(replaces);
-  const lines = triggerLines(wish, taken);
+  const slugs = new Set([...read.triggers, ...read.errors].flatMap(({ slug }) => slug ?? []));
+  if (replaces !== undefined) slugs.delete(replaces);
+  const lines = triggerLines(wish, slugs);
   return {
     lines: Result.isSuccess(lines) ? lines.success : null,
-    upcoming: upcomingOf(wish, yield* Clock.currentTimeMillis),
+    upcoming: nextInstants(wish, yield* Clock.currentTimeMillis),
     webhook_url: yield* webhookUrl(pid, wish),
     issues: Result.isSuccess(lines) ? [] : lines.failure.slice(0, ISSUES_MAX),
   };
@@ -84,7 +84,7 @@ const refusedWish = (faults: readonly WishFault[]): BadRequest =>
 const refusedFile = (message: string): Conflict =>
   new Conflict({ error: message, code: "manifest_not_extended" });
 
-const refused = (refusal: ChangeRefusal): BadRequest | Conflict | NotFound | Unprocessable => {
+const changeRefusal = (refusal: ChangeRefusal): BadRequest | Conflict | NotFound | Unprocessable => {
   switch (refusal.kind) {
     case "wish":
       return refusedWish(refusal.faults);
@@ -140,8 +140,8 @@ const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) 
   const repository = { projectId: pid };
   const parent = yield* git.resolveBase(repository, project.defaultBranch);
   const bytes = yield* manifestText(repository, parent);
-  const made = changeManifest(bytes ?? new Uint8Array(), change);
-  if (Result.isFailure(made)) return yield* refused(made.failure);
+  const changedText = changeManifest(bytes ?? new Uint8Array(), change);
+  if (Result.isFailure(changedText)) return yield* changeRefusal(changedText.failure);
   const agent = "wish" in change ? (change.wish.agent ?? DEFAULT_AGENT) : DEFAULT_AGENT;
   yield* requireAgent({ projectId: pid, commit: parent, name: agent }).pipe(
     Effect.catchTags({ UnknownAgent: refuseAgent, BrokenAgent: refuseAgent }),
@@ -152,13 +152,13 @@ const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) 
     branch: ref,
     parent,
     file: MANIFEST_FILE,
-    content: made.success,
+    content: changedText.success,
     message: title,
     author: commitAuthor(caller.user),
     at: yield* Clock.currentTimeMillis,
   });
-  const opened = yield* openRequest(project, { head: { ref, sessionId: null }, title, description });
-  return changeRequestWire(merge ? yield* mergedOrOpen(opened) : opened);
+  const opening = yield* openRequest(project, { head: { ref, sessionId: null }, title, description });
+  return changeRequestWire(merge ? yield* mergedOrOpen(opening) : opening);
 });
 
 interface Proposed extends Described {

@@ -109,7 +109,7 @@ export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, 
 });
 
 /** Removes a stored credential and a sign-in. @returns whether there was any. */
-const removed = Effect.fnUntraced(function* (holder: CredentialHolder) {
+const removeCredential = Effect.fnUntraced(function* (holder: CredentialHolder) {
   const now = yield* Clock.currentTimeMillis;
   const row = {
     action: "connector.credential_removed",
@@ -134,15 +134,15 @@ export const deleteCredential = Effect.fnUntraced(function* ({ pid, slug }: Plac
   const { executor } = yield* (yield* Manifests).current(project);
   const connector = executor.connectors.find((one) => one.slug === slug);
   const place = { projectId: pid, slug };
-  const hadOwn = yield* removed({ ...place, personId: caller.user.id });
+  const hadOwn = yield* removeCredential({ ...place, personId: caller.user.id });
   if (connector?.credential === "user") return hadOwn ? undefined : yield* notFound("credential");
   if (hadOwn && !isOwner(caller)) return;
   yield* requireOwner(caller);
-  const had = yield* removed({ ...place, personId: null });
+  const had = yield* removeCredential({ ...place, personId: null });
   if (!had && !hadOwn) return yield* notFound("credential");
 });
 
-const refusalOf = (slug: string, { kind, why }: SignInFault) =>
+const signInRefusal = (slug: string, { kind, why }: SignInFault) =>
   kind === "needs_client"
     ? new Conflict({
         error: `${why}: platform connectors set-credential ${slug} --client-id ID.`,
@@ -164,11 +164,11 @@ export const authorize = Effect.fnUntraced(function* (place: Place) {
   const { publicUrl } = yield* Addresses;
   const redirectUri = connectorRedirectUri(publicUrl);
   const by = { projectId: place.pid, userId: caller.user.id, redirectUri };
-  const begun = yield* Effect.catchTag(beginSignIn(connector, by), "SignInFault", (fault) =>
-    Effect.fail(refusalOf(slug, fault)),
+  const beginning = yield* Effect.catchTag(beginSignIn(connector, by), "SignInFault", (fault) =>
+    Effect.fail(signInRefusal(slug, fault)),
   );
   return {
-    url: connectorSignInAddress(publicUrl, begun.ticket),
-    expires_at: instant(begun.expiresAt),
+    url: connectorSignInAddress(publicUrl, beginning.ticket),
+    expires_at: instant(beginning.expiresAt),
   };
 });

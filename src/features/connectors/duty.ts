@@ -29,22 +29,26 @@ const AT_ONCE = 4;
  */
 export const refreshOutdated = Effect.gen(function* () {
   const store = yield* Connectors;
-  const outdated = yield* store.outdated((yield* Clock.currentTimeMillis) - REFRESH_MS, ROUND);
+  const catalogues = yield* store.outdated((yield* Clock.currentTimeMillis) - REFRESH_MS, ROUND);
   const refresh = Effect.fnUntraced(function* (projectId: string, slug: string) {
     const executor = yield* projectExecutor(projectId);
     if (executor === null) return;
     const connector = executor.connectors.find((one) => one.slug === slug);
     if (connector === undefined) return yield* store.forget(projectId, slug);
     // Where each person has a credential of her own, the owner who accepted the tools looks after them.
-    const accepted = (yield* store.catalogue(projectId, slug))?.accepted ?? null;
-    yield* refreshCatalogue(projectId, connector, accepted?.by ?? null);
+    const acceptedCatalogue = (yield* store.catalogue(projectId, slug))?.accepted ?? null;
+    yield* refreshCatalogue(projectId, connector, acceptedCatalogue?.by ?? null);
   });
-  yield* Effect.forEach(outdated, ({ projectId, slug }) => dutyPart("connectors", refresh(projectId, slug)), {
-    concurrency: AT_ONCE,
-    discard: true,
-  });
-  const known = [...(yield* Directory).all()].map(({ project }) => project);
-  for (const { id, status } of known)
+  yield* Effect.forEach(
+    catalogues,
+    ({ projectId, slug }) => dutyPart("connectors", refresh(projectId, slug)),
+    {
+      concurrency: AT_ONCE,
+      discard: true,
+    },
+  );
+  const projects = [...(yield* Directory).all()].map(({ project }) => project);
+  for (const { id, status } of projects)
     if (status === "active" && (yield* hasRepositoryTools(id)))
       yield* dutyPart("connectors", followRepository(id));
 });

@@ -23,9 +23,9 @@ import { Platform } from "../../http/api/platform.ts";
 const list = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const { executor, errors } = yield* (yield* Manifests).current(project);
-  const aboutOf = yield* makeAbout(pid);
+  const readAbout = yield* makeAbout(pid);
   return {
-    connectors: executor.connectors.map((connector) => connectorWire(connector, aboutOf(connector))),
+    connectors: executor.connectors.map((connector) => connectorWire(connector, readAbout(connector))),
     default_policy: executor.defaultPolicy,
     errors: errors
       .filter(({ path }) => path === null || /^(?:connectors|executor)\b/.test(path))
@@ -36,7 +36,7 @@ const list = Effect.fnUntraced(function* (pid: string) {
 const requestText = ({ request }: CatalogueTool): string | null =>
   request === undefined ? null : `${request.method} ${request.path}`;
 
-const shapeOf = (tool: CatalogueTool) => ({
+const toolShape = (tool: CatalogueTool) => ({
   description: tool.description,
   input_schema: tool.inputSchema,
   request: requestText(tool),
@@ -45,16 +45,16 @@ const shapeOf = (tool: CatalogueTool) => ({
 const catalogueWire = (executor: Executor, connector: Connector, stored: StoredCatalogue | null) => {
   const { slug } = connector;
   const latest = stored?.latest ?? null;
-  const accepted = stored?.accepted ?? null;
-  const before = new Map((accepted?.catalogue.tools ?? []).map((tool) => [tool.name, tool]));
+  const acceptedCatalogue = stored?.accepted ?? null;
+  const before = new Map((acceptedCatalogue?.catalogue.tools ?? []).map((tool) => [tool.name, tool]));
   return {
     slug,
     pin: latest?.pin ?? null,
     refreshed_at: instantOrNull(latest?.at ?? null),
-    accepted_at: instantOrNull(accepted?.at ?? null),
-    accepted_by: accepted?.by ?? null,
+    accepted_at: instantOrNull(acceptedCatalogue?.at ?? null),
+    accepted_by: acceptedCatalogue?.by ?? null,
     failure: stored?.failure ?? null,
-    removed: catalogueChanges(accepted?.catalogue ?? null, latest?.catalogue ?? null).removed,
+    removed: catalogueChanges(acceptedCatalogue?.catalogue ?? null, latest?.catalogue ?? null).removed,
     tools: (latest?.catalogue.tools ?? []).map((tool) => {
       const former = before.get(tool.name);
       const { policy, rule } = ruleFor(executor, connector, tool.name);
@@ -70,7 +70,7 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
         policy,
         rule,
         state,
-        accepted: former === undefined || isSame ? null : shapeOf(former),
+        accepted: former === undefined || isSame ? null : toolShape(former),
       };
     }),
     ...leftOutWire(latest?.catalogue),
@@ -79,8 +79,11 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
 
 const catalogue = Effect.fnUntraced(function* (place: Place) {
   const { connector, executor } = yield* connectorFor(place);
-  const stored = catalogueFor(connector, yield* (yield* Connectors).catalogue(place.pid, place.slug));
-  return catalogueWire(executor, connector, stored);
+  const storedCatalogue = catalogueFor(
+    connector,
+    yield* (yield* Connectors).catalogue(place.pid, place.slug),
+  );
+  return catalogueWire(executor, connector, storedCatalogue);
 });
 
 type Action = { readonly action: "refresh" } | { readonly action: "accept"; readonly pin: string };
@@ -93,8 +96,8 @@ const changeCatalogue = Effect.fnUntraced(function* (place: Place, wish: Action)
     const by = { pin: wish.pin, userId: (yield* Caller).user.id, now: yield* Clock.currentTimeMillis };
     const key = catalogueKey(projectId, connector);
     const row = { action: "connector.tools_accepted", target: slug, changes: { pin: wish.pin } } as const;
-    const accepted = (yield* Connectors).accept(key, by);
-    if (!(yield* accepted.pipe(withAudit((isAccepted) => (isAccepted ? row : null)))))
+    const acceptance = (yield* Connectors).accept(key, by);
+    if (!(yield* acceptance.pipe(withAudit((isAccepted) => (isAccepted ? row : null)))))
       return yield* new Conflict({
         error:
           "The connector's tools are not those that you looked at. Look at them again, then accept them.",

@@ -17,7 +17,7 @@ import { StoreError } from "../../store/ports/journal.ts";
 import { actingUnknown } from "../../http/callers/acting.ts";
 import { authenticator } from "../../http/callers/authorize.ts";
 import { Addresses } from "../../http/limits.ts";
-import { answered } from "../../http/pages/answer.ts";
+import { withErrors } from "../../http/pages/answer.ts";
 import { hostCookie, isSecure } from "../../http/pages/dashboard-sessions.ts";
 import { escapeHtml } from "../../ground/html.ts";
 import { doorPage } from "../../http/pages/look.ts";
@@ -104,10 +104,10 @@ const callback = Effect.gen(function* () {
   const start = request.url.indexOf("?");
   url.search = start < 0 ? "" : request.url.slice(start + 1);
   const browser = request.cookies[hostCookie(publicUrl, NAME)] ?? "";
-  const finished = yield* finishSignIn({ browser, callback: url });
-  switch (finished.kind) {
+  const outcome = yield* finishSignIn({ browser, callback: url });
+  switch (outcome.kind) {
     case "signed_in": {
-      const { projectId, slug } = finished;
+      const { projectId, slug } = outcome;
       const home = HttpServerResponse.redirect(`/#/projects/${projectId}/connectors/${slug}`, {
         status: 303,
       });
@@ -125,14 +125,14 @@ const callback = Effect.gen(function* () {
         ),
       );
     case "fault": {
-      const { kind, why } = finished.fault;
+      const { kind, why } = outcome.fault;
       yield* Effect.logWarning("a sign-in to a connector was refused", { kind, why });
-      return yield* withoutBrowser(yield* faultPage(finished.fault));
+      return yield* withoutBrowser(yield* faultPage(outcome.fault));
     }
   }
 });
 
 export const connectorSignInRoutes = HttpRouter.addAll([
-  HttpRouter.route("GET", "/dashboard/connectors/:ticket", answered(open)),
-  HttpRouter.route("GET", "/dashboard/callback/connector", answered(actingUnknown(callback))),
+  HttpRouter.route("GET", "/dashboard/connectors/:ticket", withErrors(open)),
+  HttpRouter.route("GET", "/dashboard/callback/connector", withErrors(actingUnknown(callback))),
 ]);

@@ -80,12 +80,12 @@ export const beginSignIn = Effect.fnUntraced(function* (
   const value = JSON.stringify(pending satisfies PendingSignIn);
   const envelope = sealSecret((yield* Keyring).secrets, flowPlace(place), { value, nonce });
   const expiresAt = now + FLOW_LIFE_MS;
-  const kept = { ...place, userId, isOwn, envelope, ticketHash: tokenHash(ticket), expiresAt, now };
-  yield* (yield* ConnectorGrants).begin(kept);
+  const flowRow = { ...place, userId, isOwn, envelope, ticketHash: tokenHash(ticket), expiresAt, now };
+  yield* (yield* ConnectorGrants).begin(flowRow);
   return { ticket, expiresAt } satisfies Begun;
 });
 
-const pendingOf = Effect.fnUntraced(function* (flow: Flow) {
+const openPending = Effect.fnUntraced(function* (flow: Flow) {
   const opened = unsealSecret((yield* Keyring).secrets, flowPlace(flow), flow.envelope);
   return Result.isSuccess(opened) ? readPending(opened.success) : null;
 });
@@ -106,7 +106,7 @@ export const openSignIn = Effect.fnUntraced(function* (by: {
     browserHash: tokenHash(by.browser),
     now,
   });
-  return flow === null ? null : ((yield* pendingOf(flow))?.address ?? null);
+  return flow === null ? null : ((yield* openPending(flow))?.address ?? null);
 });
 
 export type Finished =
@@ -118,7 +118,7 @@ export type Finished =
   | { readonly kind: "fault"; readonly fault: SignInFault };
 
 /** The connector for which a sign-in was begun, if it is still the same (W2). */
-const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, userId, isOwn }: Flow) {
+const findConnector = Effect.fnUntraced(function* ({ projectId, slug, origin, userId, isOwn }: Flow) {
   const connector = (yield* projectExecutor(projectId))?.connectors.find((one) => one.slug === slug);
   if (connector?.auth.kind !== "oauth" || boundTo(connector) !== origin) return null;
   if ((connector.credential === "user") !== isOwn) return null;
@@ -130,7 +130,7 @@ const connectorOf = Effect.fnUntraced(function* ({ projectId, slug, origin, user
   return { connector, person: member.person, isOwner: member.role === "owner", project };
 });
 
-type Found = NonNullable<Effect.Success<ReturnType<typeof connectorOf>>>;
+type Found = NonNullable<Effect.Success<ReturnType<typeof findConnector>>>;
 
 /** A sign-in on the audit record. The callback has no cookie of the page, so the row has no token. */
 const signedIn = ({ projectId, slug, origin, isOwn }: Flow, { person, project }: Found) =>
@@ -153,10 +153,10 @@ export const finishSignIn = Effect.fnUntraced(function* (by: {
   const now = yield* Clock.currentTimeMillis;
   const hashes = { stateHash: tokenHash(state), browserHash: tokenHash(by.browser) };
   const flow = yield* grants.take({ ...hashes, now });
-  const pending = flow === null ? null : yield* pendingOf(flow);
+  const pending = flow === null ? null : yield* openPending(flow);
   if (flow === null || pending === null) return { kind: "unknown" } satisfies Finished;
-  const found = yield* connectorOf(flow);
-  if (found === null) return { kind: "changed" } satisfies Finished;
+  const target = yield* findConnector(flow);
+  if (target === null) return { kind: "changed" } satisfies Finished;
   const { projectId, slug, origin, userId } = flow;
   const holder = { projectId, slug, personId: flow.isOwn ? userId : null };
   // A code is of use once: the tokens for it are stored, whatever happens to the browser meanwhile.
@@ -164,19 +164,19 @@ export const finishSignIn = Effect.fnUntraced(function* (by: {
     const grant = yield* (yield* ConnectorSignIns).finish(pending, by.callback);
     const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
     const sealed = yield* sealGrant({ ...holder, origin, version }, grant);
-    const granted = { userId, now: yield* Clock.currentTimeMillis };
-    yield* grants.put(sealed, granted).pipe(withAudit(() => signedIn(flow, found)));
+    const grantor = { userId, now: yield* Clock.currentTimeMillis };
+    yield* grants.put(sealed, grantor).pipe(withAudit(() => signedIn(flow, target)));
   });
-  const stored = yield* Effect.result(Effect.uninterruptible(storing));
-  if (Result.isFailure(stored)) {
-    const { failure } = stored;
+  const storage = yield* Effect.result(Effect.uninterruptible(storing));
+  if (Result.isFailure(storage)) {
+    const { failure } = storage;
     // Another owner signed in at the same moment. Her tokens are as good.
     if (failure._tag === "Fenced") return { kind: "signed_in", projectId, slug } satisfies Finished;
     if (failure._tag !== "SignInFault") return yield* Effect.fail(failure);
-    const sent = [pending.client.secret, pending.verifier, by.callback.searchParams.get("code")];
-    return { kind: "fault", fault: toldFor(failure, sent) } satisfies Finished;
+    const secrets = [pending.client.secret, pending.verifier, by.callback.searchParams.get("code")];
+    return { kind: "fault", fault: toldFor(failure, secrets) } satisfies Finished;
   }
-  yield* refreshAfter(projectId, found.connector, { userId, isOwner: found.isOwner });
+  yield* refreshAfter(projectId, target.connector, { userId, isOwner: target.isOwner });
   return { kind: "signed_in", projectId, slug } satisfies Finished;
 });
 
@@ -190,7 +190,7 @@ export const expectToken = Effect.fnUntraced(function* (
   // The service signs in as itself, so the grant is the project's.
   const holder = { projectId, slug: connector.slug, personId: null };
   const version = ((yield* grants.get(holder))?.version ?? 0) + 1;
-  const kept = { ...holder, version, origin: boundTo(connector), kind: "client_credentials" as const };
+  const grantPlace = { ...holder, version, origin: boundTo(connector), kind: "client_credentials" as const };
   const now = yield* Clock.currentTimeMillis;
-  yield* grants.put({ ...kept, envelope: null, issuer: null, expiresAt: null }, { userId, now });
+  yield* grants.put({ ...grantPlace, envelope: null, issuer: null, expiresAt: null }, { userId, now });
 });

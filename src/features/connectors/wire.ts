@@ -56,7 +56,7 @@ const isMissing = (connector: Connector, { credential, grant }: About): boolean 
   return connector.auth.kind !== "none" && credentialFor(connector, credential) === null;
 };
 
-const stateOf = (connector: Connector, about: About) => {
+const connectorState = (connector: Connector, about: About) => {
   const catalogue = catalogueFor(connector, about.seen);
   if (isMissing(connector, about)) return "needs_credential";
   if (catalogue === null) return "needs_refresh";
@@ -80,7 +80,7 @@ const signInWire = (grant: StoredGrant) => ({
 });
 
 /** Why a sign-in has ended, for the person who reads it: her own, or the project's. */
-const endOf = (connector: Connector, ended: StoredGrant): string | null =>
+const grantEnd = (connector: Connector, ended: StoredGrant): string | null =>
   connector.credential === "user"
     ? `Your sign-in has ended: ${ended.failure ?? "refused"}. Sign in again.`
     : grantLack(connector, ended.kind, ended);
@@ -90,7 +90,7 @@ export const connectorWire = (connector: Connector, about: About) => {
   const credential = credentialFor(connector, about.credential);
   const grant = grantFor(connector, about.grant);
   const catalogue = catalogueFor(connector, about.seen);
-  const ended = grant?.status === "refused" && auth.kind !== "none" ? grant : null;
+  const endedGrant = grant?.status === "refused" && auth.kind !== "none" ? grant : null;
   return {
     slug,
     kind,
@@ -100,7 +100,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     credential_of: connector.credential,
     sessions,
     direct,
-    state: stateOf(connector, about),
+    state: connectorState(connector, about),
     credential:
       credential === null
         ? null
@@ -113,7 +113,7 @@ export const connectorWire = (connector: Connector, about: About) => {
     usable: acceptedTools(catalogue).length,
     to_accept: catalogue === null ? 0 : toAccept(catalogue),
     ...leftOutWire(catalogue?.latest?.catalogue),
-    failure: ended === null ? (catalogue?.failure ?? null) : endOf(connector, ended),
+    failure: endedGrant === null ? (catalogue?.failure ?? null) : grantEnd(connector, endedGrant),
     refreshed_at: instantOrNull(catalogue?.latest?.at ?? null),
   } as const;
 };
@@ -153,6 +153,6 @@ export const makeAbout = Effect.fnUntraced(function* (pid: string) {
 
 /** The connector as it is stored now. */
 export const currentWire = Effect.fnUntraced(function* (pid: string, connector: Connector) {
-  const aboutOf = yield* makeAbout(pid);
-  return connectorWire(connector, aboutOf(connector));
+  const readAbout = yield* makeAbout(pid);
+  return connectorWire(connector, readAbout(connector));
 });

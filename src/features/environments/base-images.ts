@@ -36,7 +36,7 @@ export interface BaseImagesOptions {
 }
 
 /** @returns the pause before the next look, ms */
-const pauseOf = (failures: number, everyMs: number): number =>
+const retryPause = (failures: number, everyMs: number): number =>
   Math.min(AGAIN_MS * 2 ** Math.min(failures, 20), everyMs);
 
 const makeRound = Effect.fnUntraced(function* ({ nodeId, everyMs }: BaseImagesOptions) {
@@ -62,30 +62,30 @@ const makeRound = Effect.fnUntraced(function* ({ nodeId, everyMs }: BaseImagesOp
     reference,
     failures,
   }: Pick<EnvironmentBase, "reference" | "failures">) {
-    const looked = yield* Effect.result(site.lookUp(reference));
+    const lookUp = yield* Effect.result(site.lookUp(reference));
     const now = yield* Clock.currentTimeMillis;
-    if (looked._tag === "Success")
-      return yield* bases.found({ reference, digest: looked.success, now, dueAt: now + everyMs });
-    const { message: problem, waitMs } = looked.failure;
-    const dueAt = now + Math.max(pauseOf(failures, everyMs), waitMs ?? 0);
+    if (lookUp._tag === "Success")
+      return yield* bases.found({ reference, digest: lookUp.success, now, dueAt: now + everyMs });
+    const { message: problem, waitMs } = lookUp.failure;
+    const dueAt = now + Math.max(retryPause(failures, everyMs), waitMs ?? 0);
     yield* bases.missed({ reference, problem, now, dueAt });
   });
 
   return Effect.gen(function* () {
     if (site.builder === null) return;
     const now = yield* Clock.currentTimeMillis;
-    const wanted = yield* current;
+    const sources = yield* current;
     const references = [
-      ...new Set(wanted.flatMap(({ build }) => build.bases.map(({ reference }) => reference))),
+      ...new Set(sources.flatMap(({ build }) => build.bases.map(({ reference }) => reference))),
     ];
     const due = yield* bases.take({ references, now, until: now + ROUND_MS, limit: LOOKS_A_ROUND });
     yield* Effect.forEach(due, (one) => dutyPart("base_images", look(one)), {
       concurrency: LOOKS_AT_ONCE,
       discard: true,
     });
-    const known = yield* bases.get(references);
-    for (const { build, source } of wanted)
-      if (hasNewerBase(build.bases, known))
+    const baseRows = yield* bases.get(references);
+    for (const { build, source } of sources)
+      if (hasNewerBase(build.bases, baseRows))
         yield* dutyPart("base_images", Effect.asVoid(environments.renew(build.projectId, source)));
     yield* bases.prune(now - Math.max(PAUSES_KEPT * everyMs, KEPT_MS));
   });

@@ -24,20 +24,20 @@ const KINDS = {
 
 const LIVE: ReadonlySet<Build["status"]> = new Set(["queued", "resolving", "building", "exporting"]);
 
-const stateOf = ({ status, step }: Build): string =>
+const buildState = ({ status, step }: Build): string =>
   status === "building" && step !== null ? `building, step ${step.step}: ${step.instruction}` : status;
 
 /** The outcome of a build, or its present step. */
-const resultOf = (build: Build): string => build.failure?.message ?? stateOf(build);
+const buildResult = (build: Build): string => build.failure?.message ?? buildState(build);
 
-const sizeOf = ({ image }: Build): string =>
+const imageSize = ({ image }: Build): string =>
   image === null ? "" : ` (${mebibytes(image.bytes)}, ${quantity(image.files, "file")})`;
 
 const bootsOn = ({ image_of: image, dockerfile }: Environment): string | null => {
   if (dockerfile === null) return null;
   if (image === null) return "no image yet";
   const isStale = image.key !== dockerfile.key;
-  return `${image.id}${sizeOf(image)}${isStale ? ", stale: built from an earlier commit" : ""}`;
+  return `${image.id}${imageSize(image)}${isStale ? ", stale: built from an earlier commit" : ""}`;
 };
 
 /** The whole command is in the JSON form and on the page. */
@@ -50,7 +50,7 @@ const assignments = (given: Readonly<Record<string, string>>): readonly string[]
   Object.entries(given).map(([name, value]) => `${name}=${value}`);
 
 /** Null: none. */
-const listed = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
+const joinWords = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
 
 /** The source of a build. A registry's image is used as it is, and so has nothing else. */
 const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fields>[0] => {
@@ -65,8 +65,8 @@ const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fields>[0]
     ["dockerfile", path],
     ["context", context === "" ? "the whole repository" : context],
     ["target", target],
-    ["arguments", listed(assignments(args))],
-    ["secrets", listed(secrets)],
+    ["arguments", joinWords(assignments(args))],
+    ["secrets", joinWords(secrets)],
     ["commit", commit],
   ];
 };
@@ -81,8 +81,8 @@ const devcontainerFields = ({ devcontainer }: Environment): Parameters<typeof fi
   if (!used) return [["devcontainer", problem === null ? `${path}, ${USE_IT}` : `not used: ${problem}`]];
   return [
     ["devcontainer", path],
-    ["variables", listed(assignments(variables))],
-    ["ignored", listed(ignored)],
+    ["variables", joinWords(assignments(variables))],
+    ["ignored", joinWords(ignored)],
   ];
 };
 
@@ -103,13 +103,13 @@ type Base = Environment["bases"][number];
 /** A base image with the digest that its tag has now, and when the registry said so. */
 const baseText = (reference: string, base: Omit<Base, "reference">): string => {
   const { digest, built_digest: built, looked_up_at: looked, problem } = base;
-  const known =
+  const lookUpText =
     digest === null || looked === null ? "never looked up" : `${digest}, looked up ${time(looked)}`;
-  const changed = digest !== null && built !== null && digest !== built ? ", changed since the build" : "";
-  return `${reference} ${known}${changed}${problem === null ? "" : `; the last look failed: ${problem}`}`;
+  const changeText = digest !== null && built !== null && digest !== built ? ", changed since the build" : "";
+  return `${reference} ${lookUpText}${changeText}${problem === null ? "" : `; the last look failed: ${problem}`}`;
 };
 
-const shown = (environment: Environment): string => {
+const environmentText = (environment: Environment): string => {
   const { kind, image, builder, current, bases, waiting } = environment;
   return fields([
     ["environment", KINDS[kind]],
@@ -118,7 +118,7 @@ const shown = (environment: Environment): string => {
     ...sourceFields(environment),
     ["setup", setupText(environment)],
     ["builder", builder ?? "none: Dockerfiles have no effect"],
-    ["newest build", current && `${current.id} ${resultOf(current)}`],
+    ["newest build", current && `${current.id} ${buildResult(current)}`],
     ["sandboxes boot on", builder === null ? null : bootsOn(environment)],
     ...bases.map(({ reference, ...base }): [string, string] => ["made from", baseText(reference, base)]),
     ["ready before a session", readyText(waiting)],
@@ -129,7 +129,7 @@ const show = endpoint("GET /v1/projects/:pid/environment", {
   name: "environment show",
   about: "Show what a project's sandboxes boot on",
   takes: [OPTIONAL_PROJECT],
-  shows: shown,
+  shows: environmentText,
 });
 
 /** How long a build was under way, or "-". */
@@ -211,20 +211,20 @@ const follow = async (followed: Followed) => {
   const { client, params, log, note } = followed;
   const look = () => client.call("GET /v1/projects/:pid/environment/builds/:bid", { params });
   let build = await look();
-  let printed = { after: 0, complete: false };
+  let progress = { after: 0, complete: false };
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- the log grows meanwhile
-    if (!isOldLog(build.value)) printed = await printLog(followed, printed.after);
+    if (!isOldLog(build.value)) progress = await printLog(followed, progress.after);
     const before = build.value;
     // oxlint-disable-next-line no-await-in-loop -- the newest state, as above
     build = await look();
     if (!hasNewLog(before, build.value)) {
-      if (printed.complete) return build;
+      if (progress.complete) return build;
       // oxlint-disable-next-line no-await-in-loop -- the same
       await pause(LOOK_MS);
       continue;
     }
-    printed = { after: 0, complete: false };
+    progress = { after: 0, complete: false };
     if (!hasNewTry(before, build.value)) continue;
     log.end();
     note("The build begins again.");
@@ -257,19 +257,19 @@ const build = endpoint("POST /v1/projects/:pid/environment/builds", {
     if (!options.wait) return `${id} ${status}`;
     note(`build ${id} ${status}`);
     const log = printer(json ? () => undefined : write);
-    const ended = await follow({ client: api(), params: { pid, bid: id }, log, note });
+    const end = await follow({ client: api(), params: { pid, bid: id }, log, note });
     log.end();
-    const { failure } = ended.value;
+    const { failure } = end.value;
     if (failure !== null) {
       const { message } = failure;
       throw new Failure(EXIT.refused, "build_failed", { message, details: { build_id: id, failure } });
     }
-    return { json: ended.text, text: `${id} ready${sizeOf(ended.value)}` };
+    return { json: end.text, text: `${id} ready${imageSize(end.value)}` };
   },
 });
 
 /** The newest build of a project. @throws Failure if it has no builds */
-const newestOf = async (client: Client, pid: string): Promise<string> => {
+const newestBuild = async (client: Client, pid: string): Promise<string> => {
   const { value } = await client.call("GET /v1/projects/:pid/environment/builds", {
     params: { pid },
     query: { limit: 1 },
@@ -289,17 +289,17 @@ const logs = command({
     'BUILD defaults to the newest one. With --json, the output is {"log": TEXT, "build": BUILD}, when the build is over.',
   run: async ({ given, json, write, note, api, project }) => {
     const pid = given.PROJECT === undefined ? await project() : projectId(given.PROJECT);
-    const named = given.BUILD === undefined ? null : anyId(given.BUILD, BUILD);
+    const buildId = given.BUILD === undefined ? null : anyId(given.BUILD, BUILD);
     const client = api();
-    const params = { pid, bid: named ?? (await newestOf(client, pid)) };
+    const params = { pid, bid: buildId ?? (await newestBuild(client, pid)) };
     const pieces: string[] = [];
     const log = json
       ? { print: (text: string) => void pieces.push(text), end: () => undefined }
       : printer(write);
-    const ended = await follow({ client, params, log, note });
-    if (json) return { json: JSON.stringify({ log: pieces.join(""), build: ended.value }), text: "" };
+    const end = await follow({ client, params, log, note });
+    if (json) return { json: JSON.stringify({ log: pieces.join(""), build: end.value }), text: "" };
     log.end();
-    note(`build ${params.bid}: ${resultOf(ended.value)}`);
+    note(`build ${params.bid}: ${buildResult(end.value)}`);
     return "writes";
   },
 });

@@ -28,17 +28,17 @@ export const environmentBuildActors = (options: EntityOptions) =>
         id,
         machine: environmentBuild,
         memory,
-        handlers: yield* handlersOf(id),
+        handlers: yield* makeHandlers(id),
         ...ENVIRONMENT_BUILD_LIMITS,
       });
     }),
     { ...options, again: null },
   );
 
-const failed = (failure: Extract<EnvironmentBuildEvent, { type: "build.failed" }>["failure"]) =>
+const buildFailed = (failure: Extract<EnvironmentBuildEvent, { type: "build.failed" }>["failure"]) =>
   ({ type: "build.failed", failure }) as const;
 
-const handlersOf = Effect.fnUntraced(function* (id: string) {
+const makeHandlers = Effect.fnUntraced(function* (id: string) {
   const { get } = yield* EnvironmentBuilds;
   const building = yield* Building;
   return {
@@ -47,11 +47,14 @@ const handlersOf = Effect.fnUntraced(function* (id: string) {
         Effect.gen(function* () {
           const build = yield* get(id);
           if (build === null) return yield* Effect.die(new Error(`build ${id} has no row`));
-          if (build.tries >= TRIES_MAX) return failed({ code: "interrupted", times: build.tries });
+          if (build.tries >= TRIES_MAX) return buildFailed({ code: "interrupted", times: build.tries });
           return yield* building.run(build);
         }),
       gaveUp: (_, reason) =>
-        failed({ code: "builder_unavailable", problem: `the service failed during the build: ${reason}` }),
+        buildFailed({
+          code: "builder_unavailable",
+          problem: `the service failed during the build: ${reason}`,
+        }),
     },
     endBuild: {
       supersedes: ["buildImage"],

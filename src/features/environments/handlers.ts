@@ -59,8 +59,10 @@ const devcontainerWire = (source: DevcontainerSource, hasOwnSetup: boolean) => (
 
 /** A devcontainer.json that the manifest does not name. */
 const unusedWire = Effect.fnUntraced(function* (projectId: string, commit: string) {
-  const found = yield* unusedDevcontainer({ repository: { projectId }, commit });
-  return found === null ? null : { ...found, used: false, variables: {}, commands: [], ignored: [] };
+  const devcontainer = yield* unusedDevcontainer({ repository: { projectId }, commit });
+  return devcontainer === null
+    ? null
+    : { ...devcontainer, used: false, variables: {}, commands: [], ignored: [] };
 });
 
 const buildForm = wireForm(BuildWire);
@@ -73,14 +75,14 @@ const showBuild = ({ source, ...build }: EnvironmentBuild) =>
   });
 
 /** The manifest in force. One that was never read is read now. */
-const manifestOf = Effect.fnUntraced(function* (project: Project) {
+const findManifest = Effect.fnUntraced(function* (project: Project) {
   yield* (yield* Manifests).current(project);
   const [state] = yield* (yield* Projects).states([project.id]);
   return state?.manifest ?? null;
 });
 
 /** The builds of a Dockerfile on this node: the newest, and the one on whose image a sandbox would boot now. */
-const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildSource) {
+const findBuilds = Effect.fnUntraced(function* (projectId: string, { key }: BuildSource) {
   const builds = yield* EnvironmentBuilds;
   const { id: nodeId } = yield* ThisNode;
   const current = yield* builds.newest({ projectId, nodeId, key });
@@ -89,16 +91,16 @@ const buildsOf = Effect.fnUntraced(function* (projectId: string, { key }: BuildS
   return {
     current: current && showBuild(current),
     image_of: image === undefined ? null : showBuild(image),
-    bases: image === undefined ? [] : yield* basesOf(image),
+    bases: image === undefined ? [] : yield* findBases(image),
   };
 });
 
 /** The tags of a build's base images, with what registries said last. */
-const basesOf = Effect.fnUntraced(function* ({ bases }: EnvironmentBuild) {
+const findBases = Effect.fnUntraced(function* ({ bases }: EnvironmentBuild) {
   const references = bases.map(({ reference }) => reference);
-  const known = references.length === 0 ? [] : yield* (yield* EnvironmentBases).get(references);
+  const rows = references.length === 0 ? [] : yield* (yield* EnvironmentBases).get(references);
   return bases.map(({ reference, digest: built }) => {
-    const last = known.find((base) => base.reference === reference);
+    const last = rows.find((base) => base.reference === reference);
     return {
       reference,
       built_digest: built,
@@ -111,12 +113,12 @@ const basesOf = Effect.fnUntraced(function* ({ bases }: EnvironmentBuild) {
 });
 
 const show = Effect.fnUntraced(function* (pid: string) {
-  const manifest = yield* manifestOf(yield* projectFor(yield* Caller, pid));
+  const manifest = yield* findManifest(yield* projectFor(yield* Caller, pid));
   const plan = environmentPlan(manifest);
   const { builder } = yield* Environments;
   const { kind } = plan;
   const own = manifest === null ? null : parseManifest(Buffer.from(manifest.text)).setup;
-  const counted = yield* (yield* WarmSandboxes).countReady(pid);
+  const ready = yield* (yield* WarmSandboxes).countReady(pid);
   const nothing = {
     kind,
     image: null,
@@ -129,8 +131,8 @@ const show = Effect.fnUntraced(function* (pid: string) {
     bases: [],
     waiting: {
       wanted: manifest === null ? 0 : parseManifest(Buffer.from(manifest.text)).warm,
-      ready: counted.ready,
-      for_triggers: counted.forTriggers,
+      ready: ready.ready,
+      for_triggers: ready.forTriggers,
       possible: (yield* WarmPool).places > 0,
     },
   };
@@ -151,7 +153,7 @@ const show = Effect.fnUntraced(function* (pid: string) {
         setup: own ?? devcontainer?.setup ?? null,
         dockerfile,
         devcontainer: devcontainer === undefined ? null : devcontainerWire(devcontainer, own !== null),
-        ...(yield* buildsOf(pid, source)),
+        ...(yield* findBuilds(pid, source)),
       };
     }
   }
@@ -168,7 +170,7 @@ const begin = Effect.fnUntraced(function* (pid: string) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   if (project.status !== "active") return yield* projectInactive(project);
-  const plan = environmentPlan(yield* manifestOf(project));
+  const plan = environmentPlan(yield* findManifest(project));
   if (plan.kind === "machine" || plan.kind === "image") {
     return yield* new Conflict({
       error:
@@ -185,14 +187,14 @@ const begin = Effect.fnUntraced(function* (pid: string) {
       code: "not_built_here",
     });
   }
-  const asked = { cause: "asked", requestedBy: caller.user.id } as const;
-  const build = yield* environments.begin(pid, plan.source, asked);
+  const request = { cause: "asked", requestedBy: caller.user.id } as const;
+  const build = yield* environments.begin(pid, plan.source, request);
   return build === null ? yield* notFound("project") : showBuild(build);
 });
 
 type BuildPath = { readonly pid: string; readonly bid: string };
 
-const found = Effect.fnUntraced(function* ({ pid, bid }: BuildPath) {
+const findBuild = Effect.fnUntraced(function* ({ pid, bid }: BuildPath) {
   yield* requireProject(yield* Caller, pid);
   const build = yield* (yield* EnvironmentBuilds).get(bid);
   return build === null || build.projectId !== pid ? yield* notFound("build") : build;
@@ -203,7 +205,7 @@ const log = Effect.fnUntraced(function* (
   path: BuildPath,
   { after = 0, limit = LOG_PIECES_DEFAULT }: { readonly after?: number; readonly limit?: number },
 ) {
-  const { id, status } = yield* found(path);
+  const { id, status } = yield* findBuild(path);
   // One more than asked for tells whether something follows.
   const pieces = yield* (yield* EnvironmentBuilds).log(id, { after, limit: limit + 1 });
   return {
@@ -214,12 +216,12 @@ const log = Effect.fnUntraced(function* (
 
 /** A build that is over stays as it is: its machine ignores the event. */
 const cancel = Effect.fnUntraced(function* (path: BuildPath) {
-  const { id } = yield* found(path);
+  const { id } = yield* findBuild(path);
   const actors = yield* Actors;
   yield* actors
     .environmentBuild(id, { type: "cancel.requested" })
     .pipe(Effect.catchTag("CapReached", Effect.die));
-  return showBuild(yield* found(path));
+  return showBuild(yield* findBuild(path));
 });
 
 export const environmentsHandlers = HttpApiBuilder.group(
@@ -239,7 +241,7 @@ export const environmentsHandlers = HttpApiBuilder.group(
         ),
       )
       .handle("build", ({ params }) => answering(begin(params.pid)))
-      .handle("getBuild", ({ params }) => answering(Effect.map(found(params), showBuild)))
+      .handle("getBuild", ({ params }) => answering(Effect.map(findBuild(params), showBuild)))
       .handle("log", ({ params, query }) => answering(log(params, query)))
       .handle("cancel", ({ params }) => answering(cancel(params))),
 );

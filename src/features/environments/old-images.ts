@@ -20,11 +20,15 @@ export const oldImagesLayer = ({ nodeId }: { readonly nodeId: string }) =>
       const builds = yield* EnvironmentBuilds;
       const site = yield* BuildSite;
       const round = Effect.gen(function* () {
-        const kept = yield* builds.inUse(nodeId);
-        const gone = new Set(yield* builds.unheld(yield* site.held));
-        const removed = yield* site.collect({ kept, gone, now: yield* Clock.currentTimeMillis });
+        const inUse = yield* builds.inUse(nodeId);
+        const unheld = new Set(yield* builds.unheld(yield* site.held));
+        const images = yield* site.collect({
+          kept: inUse,
+          gone: unheld,
+          now: yield* Clock.currentTimeMillis,
+        });
         // The site names removed images once. A round that begins again after an outage would not hear of them.
-        if (removed.length > 0) yield* waitOutOutage("environments", builds.forgetImages(removed));
+        if (images.length > 0) yield* waitOutOutage("environments", builds.forgetImages(images));
         yield* builds.prune;
       });
       yield* runDuty("environments", {

@@ -95,7 +95,7 @@ const Change = Schema.Struct({
 const params = { id: Uuid };
 const inProject = { ...projectParams, id: Uuid };
 const list = Schema.Struct({ model_providers: Schema.Array(ModelProviderWire) });
-const created = ModelProviderWire.pipe(HttpApiSchema.status(201));
+const createdProvider = ModelProviderWire.pipe(HttpApiSchema.status(201));
 const refusals = [BadRequest, NotFound, Conflict, Unprocessable] as const;
 
 /** Providers of models of the account, of a project and of the caller, whose keys no sandbox gets, and what sessions used of them (api.md 2). */
@@ -107,7 +107,7 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
     ),
     HttpApiEndpoint.post("create", "/model-providers", {
       payload: Wish,
-      success: created,
+      success: createdProvider,
       error: refusals,
     }).annotate(Access, "govern_account"),
     HttpApiEndpoint.patch("change", "/model-providers/:id", {
@@ -123,7 +123,7 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
     ),
     HttpApiEndpoint.post("createOwn", "/me/model-providers", {
       payload: Wish,
-      success: created,
+      success: createdProvider,
       error: refusals,
     }).annotate(Access, "manage_own_model_providers"),
     HttpApiEndpoint.patch("changeOwn", "/me/model-providers/:id", {
@@ -141,7 +141,7 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
     HttpApiEndpoint.post("createForProject", "/projects/:pid/model-providers", {
       params: projectParams,
       payload: Wish,
-      success: created,
+      success: createdProvider,
       error: refusals,
     }).annotate(Access, "set_project_model_provider"),
     HttpApiEndpoint.patch("changeOfProject", "/projects/:pid/model-providers/:id", {

@@ -106,22 +106,22 @@ interface Remembered {
   readonly begun: Promise<void>;
 }
 
-const remembered = (incoming: Readable | null): Remembered => {
+const rememberStart = (incoming: Readable | null): Remembered => {
   if (incoming === null) return { body: null, start: () => "", size: () => 0, begun: Promise.resolve() };
   const chunks: Buffer[] = [];
   let size = 0;
-  const begun = Promise.withResolvers<void>();
+  const beginning = Promise.withResolvers<void>();
   // The beginning is awaited before anything is read of it.
   const body = new PassThrough({ highWaterMark: 2 * NAMED_WITHIN });
   incoming.on("data", (chunk: Buffer) => {
     if (size < NAMED_WITHIN) chunks.push(chunk.subarray(0, NAMED_WITHIN - size));
     size += chunk.byteLength;
-    if (size >= NAMED_WITHIN) begun.resolve();
+    if (size >= NAMED_WITHIN) beginning.resolve();
   });
-  incoming.on("end", () => begun.resolve());
+  incoming.on("end", () => beginning.resolve());
   incoming.on("error", (error) => body.destroy(error));
   incoming.on("close", () => {
-    begun.resolve();
+    beginning.resolve();
     // A caller that left in the middle of its request.
     if (!incoming.readableEnded) body.destroy();
   });
@@ -130,19 +130,19 @@ const remembered = (incoming: Readable | null): Remembered => {
     body,
     start: () => Buffer.concat(chunks).toString("utf8"),
     size: () => size,
-    begun: begun.promise,
+    begun: beginning.promise,
   };
 };
 
 const requestHeaders = (headers: ModelRequest["headers"]): Record<string, string | string[]> => {
   const { host: _host, expect: _expect, ...others } = headers;
-  const given = Object.entries(others).flatMap(([name, value]) => {
+  const entries = Object.entries(others).flatMap(([name, value]) => {
     if (value === undefined) return [];
     return [[name, Array.isArray(value) && value.length === 1 ? (value[0] ?? "") : value]];
   });
   // The tokens of a compressed answer could not be read.
   return {
-    ...(Object.fromEntries(given) as Record<string, string | string[]>),
+    ...(Object.fromEntries(entries) as Record<string, string | string[]>),
     "accept-encoding": "identity",
   };
 };
@@ -171,7 +171,7 @@ const namesIn = ({ path }: Pick<Way, "path">, start: string, answer: string): re
   answeredModel(answer),
 ];
 
-const modelOf = ({ name }: Pick<Way, "name">, names: readonly (string | null)[]): string =>
+const modelName = ({ name }: Pick<Way, "name">, names: readonly (string | null)[]): string =>
   `${name}/${names.find((one) => one !== null) ?? "unknown"}`;
 
 const NOTHING: CountedTokens = { input: 0, cached: 0, output: 0 };
@@ -272,9 +272,9 @@ const sendCall = async (
   const forget = () => counts && release(call.id);
   const unreserved = new AbortController();
   const signal = counts ? AbortSignal.any([left, unreserved.signal]) : left;
-  const asked = servers.call({ base, path, method, headers, body: request.body, left: signal });
+  const exchange = servers.call({ base, path, method, headers, body: request.body, left: signal });
   const [answer, refusal] = await Promise.all([
-    Effect.runPromise(Effect.result(asked)),
+    Effect.runPromise(Effect.result(exchange)),
     reserved.then((why) => {
       if (why !== null) unreserved.abort();
       return why;
@@ -302,13 +302,13 @@ const sendCall = async (
     return notReached(way, REDIRECTED);
   }
   if (status < 300) await note(provider, { status, text: "" });
-  const ended = async () => {
+  const finish = async () => {
     if (status < 300) return void count();
     // A refused call costs nothing.
     forget();
     return note(provider, { status, text: reader.start });
   };
-  return { ...answer.success, body: read(answer.success.body, reader, ended) };
+  return { ...answer.success, body: read(answer.success.body, reader, finish) };
 };
 
 const serveCall = async (
@@ -317,13 +317,14 @@ const serveCall = async (
   { method, body, left }: Pick<ModelRequest, "method" | "body" | "left">,
 ): Promise<ModelAnswer | ModelRefusal> => {
   const { reserve, release, newId } = serving;
-  const call = { id: await newId(), way, request: remembered(body), reader: new Reader() };
+  const call = { id: await newId(), way, request: rememberStart(body), reader: new Reader() };
   if (!isCounted(method, way.path))
     return sendCall({ ...serving, counts: false }, call, { method, left, reserved: Promise.resolve(null) });
   await call.request.begun;
-  const reserved = reserve(call);
-  const refusal = way.caller.isLimited ? await reserved : null;
-  if (refusal === null) return sendCall({ ...serving, counts: true }, call, { method, left, reserved });
+  const reservation = reserve(call);
+  const refusal = way.caller.isLimited ? await reservation : null;
+  if (refusal === null)
+    return sendCall({ ...serving, counts: true }, call, { method, left, reserved: reservation });
   // It may have been reserved.
   if (typeof refusal !== "string") release(call.id);
   return refusing(call, refusal);
@@ -363,7 +364,7 @@ const providerWay = (
 
 const RETRIED = { times: 5, schedule: Schedule.spaced("1 second") };
 
-const kept = <E>(done: Effect.Effect<void, E>) =>
+const retrySettling = <E>(done: Effect.Effect<void, E>) =>
   done.pipe(
     Effect.retry(RETRIED),
     Effect.catchCause((cause) =>
@@ -382,10 +383,12 @@ const makeCounting = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.ignore(renew).pipe(Effect.delay(RENEW), Effect.forever));
   const settling = new Set<Promise<void>>();
   /** A call that is not counted now is counted as its estimate, when its reservation lapses. */
-  const ended = (id: string, counted: CountedCall | null): void => {
+  const endCall = (id: string, counted: CountedCall | null): void => {
     underWay.delete(id);
-    const settled = run(kept(spend.settle({ id, counted }))).finally(() => settling.delete(settled));
-    settling.add(settled);
+    const settlement = run(retrySettling(spend.settle({ id, counted }))).finally(() =>
+      settling.delete(settlement),
+    );
+    settling.add(settlement);
   };
   const reserve = (call: CallEstimate) =>
     run(
@@ -403,7 +406,7 @@ const makeCounting = Effect.gen(function* () {
       const tokens = estimate.input + estimate.output;
       const isOwn = way.provider?.owner === "person";
       const { caller } = way;
-      const call = { id, caller, model: modelOf(way, names), tokens, cost, isOwn };
+      const call = { id, caller, model: modelName(way, names), tokens, cost, isOwn };
       const refusal = await reserve(call);
       if (typeof refusal !== "string" || settling.size === 0) return refusal;
       // A caller may have seen the ends of calls that are still reserved with their estimates.
@@ -413,17 +416,17 @@ const makeCounting = Effect.gen(function* () {
     settle: ({ id, way, request, reader }) => {
       const names = namesIn(way, request.start(), reader.start);
       const estimate = untold(reader, request.size());
-      const told = reader.counted ?? NOTHING;
+      const tokens = reader.counted ?? NOTHING;
       const price = callPrice(names, way.prices);
-      const cost = price === null ? 0 : tokenCost(told, price) + tokenCost(estimate, price);
+      const cost = price === null ? 0 : tokenCost(tokens, price) + tokenCost(estimate, price);
       const estimated = estimate.input + estimate.output;
-      ended(id, { model: modelOf(way, names), tokens: reader.counted, estimated, cost });
+      endCall(id, { model: modelName(way, names), tokens: reader.counted, estimated, cost });
     },
-    release: (id) => ended(id, null),
+    release: (id) => endCall(id, null),
   };
   /** Completes when the calls are counted that have ended. */
-  const drained = Effect.promise(() => Promise.all(settling));
-  return { counting, drained };
+  const drain = Effect.promise(() => Promise.all(settling));
+  return { counting, drained: drain };
 });
 
 /** The provider that a call goes to: a person's own while she alone steers, or else the next one of the name (L1). */
@@ -433,12 +436,12 @@ const providerFor = Effect.fnUntraced(function* ({
   createdBy,
   providers,
 }: ProvidersOfSandbox) {
-  const shared = providers.find(({ owner }) => owner !== "person") ?? null;
+  const sharedProvider = providers.find(({ owner }) => owner !== "person") ?? null;
   const mine = providers.find(({ owner }) => owner === "person");
-  if (mine === undefined) return shared;
+  if (mine === undefined) return sharedProvider;
   const own = yield* ownCredentials({ id, origin, createdBy });
   if (own !== "no_person" && "personId" in own) return mine;
-  if (shared !== null || own === "no_person") return shared;
+  if (sharedProvider !== null || own === "no_person") return sharedProvider;
   const reason = suspendedMessage(`The model provider ${mine.name}`, own.suspension);
   return { refused: 403, reason } satisfies ModelRefusal;
 });
@@ -457,31 +460,31 @@ export const modelCalls = (door: ModelDoor, outageMs = OUTAGE_MS) =>
       const run = Effect.runPromiseWith(yield* Effect.context<Suspensions>());
       const { counting, drained } = yield* makeCounting;
       const serving = { ...counting, newId: () => run(newUuid), note: yield* makeNoting };
-      const looked = <A>(look: Effect.Effect<A, StoreError, Suspensions>) =>
+      const lookUp = <A>(look: Effect.Effect<A, StoreError, Suspensions>) =>
         run(Effect.option(Effect.timeout(waitOutOutage("a call of a model", look), outageMs)));
       const toProvider = async (sandboxId: string, request: ModelRequest) => {
-        const wanted = split(request.path);
-        if (wanted === null) return null;
+        const target = split(request.path);
+        if (target === null) return null;
         const asks = [
-          Effect.flatMap(ofSandbox(sandboxId, wanted.name), (call) =>
+          Effect.flatMap(ofSandbox(sandboxId, target.name), (call) =>
             call === null ? Effect.succeed(null) : providerFor(call),
           ),
           callerIn(sandboxId),
         ] as const;
-        const found = await looked(Effect.all(asks, { concurrency: 2 }));
-        if (Option.isNone(found)) return UNREADABLE;
-        const [provider, caller] = found.value;
+        const standing = await lookUp(Effect.all(asks, { concurrency: 2 }));
+        if (Option.isNone(standing)) return UNREADABLE;
+        const [provider, caller] = standing.value;
         if (provider === null || "refused" in provider) return provider;
         if (caller === null) return null;
-        const call = { ...request, path: wanted.below };
+        const call = { ...request, path: target.below };
         const way = providerWay({ keyring, servers }, { provider, caller }, call);
         return "refused" in way ? way : serveCall(serving, way, request);
       };
       /** The sandbox has the gateway's key, and the egress policy has checked the path. */
       const toGateway = async (sandboxId: string, request: ModelRequest, base: URL) => {
-        const found = await looked(callerIn(sandboxId));
-        if (Option.isNone(found)) return UNREADABLE;
-        const { value: caller } = found;
+        const sandboxCaller = await lookUp(callerIn(sandboxId));
+        if (Option.isNone(sandboxCaller)) return UNREADABLE;
+        const { value: caller } = sandboxCaller;
         if (caller === null) return null;
         const { path, headers } = request;
         const way = { caller, provider: null, name: GATEWAY_PROVIDER, kind: null, prices: {}, base, path };

@@ -32,7 +32,7 @@ type Wish = Request<"POST /v1/model-providers">["payload"];
 type Change = NonNullable<Request<"PATCH /v1/model-providers/:id">["payload"]>;
 
 /** The calls for the owner that the options name. */
-const providersOf = async ({ options: { project: named, mine }, api, project }: Given) => {
+const ownedProviders = async ({ options: { project: named, mine }, api, project }: Given) => {
   if (named !== undefined && mine) throw usage("Give one of --project and --mine.");
   const client = api();
   // The three owners have the same routes, below paths of their own.
@@ -59,7 +59,7 @@ const priceWords = ([model, { input, cached, output }]: readonly [
 const leftOutWords = ({ models_left_out: count = 0 }: Provider): string | null =>
   count === 0 ? null : `${count} more that the provider lists. --models names others`;
 
-const shown = (provider: Provider): string =>
+const providerText = (provider: Provider): string =>
   fields([
     ["provider", provider.name],
     ["kind", provider.kind],
@@ -96,7 +96,7 @@ const list = command({
   about: "List providers of models; keys are never shown",
   options: owners,
   run: async (call) => {
-    const { value, text } = await (await providersOf(call)).list();
+    const { value, text } = await (await ownedProviders(call)).list();
     const columns: Columns<Provider> = {
       NAME: "name",
       KIND: "kind",
@@ -124,23 +124,23 @@ const add = command({
   run: async ({ given, options, input, ...rest }) => {
     const kind = oneOf(options.kind, KINDS, "--kind");
     if (kind === undefined) throw usage(`Give --kind: one of ${KINDS.join(", ")}.`);
-    const chosen = options.models === undefined ? undefined : listWords(options.models);
-    const { add: adds } = await providersOf({ options, ...rest });
+    const modelIds = options.models === undefined ? undefined : listWords(options.models);
+    const { add: adds } = await ownedProviders({ options, ...rest });
     const { value, text } = await adds({
       name: given.NAME,
       kind,
       key: options["no-key"] ? "" : await keyFrom(input, options["key-file"]),
       ...(options.url !== undefined && { base_url: options.url }),
-      ...(chosen !== undefined && { models: chosen }),
+      ...(modelIds !== undefined && { models: modelIds }),
       ...(options["no-try"] && { try: false }),
     });
-    return { json: text, text: shown(value) };
+    return { json: text, text: providerText(value) };
   },
 });
 
-type Providers = Awaited<ReturnType<typeof providersOf>>;
+type Providers = Awaited<ReturnType<typeof ownedProviders>>;
 
-const providerOf = async (providers: Providers, name: string): Promise<Provider> => {
+const findProvider = async (providers: Providers, name: string): Promise<Provider> => {
   const { value } = await providers.list();
   const provider = value.model_providers.find((one) => one.name === name || one.id === name);
   if (provider === undefined)
@@ -162,22 +162,22 @@ const change = command({
   },
   run: async ({ given, options, input, ...rest }) => {
     const file = options["key-file"];
-    const chosen = options.models === undefined ? undefined : listWords(options.models);
+    const modelIds = options.models === undefined ? undefined : listWords(options.models);
     const key = options["no-key"]
       ? ""
       : file === undefined
         ? undefined
         : await keyFrom(input, file === "-" ? undefined : file);
-    if (options.url === undefined && chosen === undefined && key === undefined)
+    if (options.url === undefined && modelIds === undefined && key === undefined)
       throw usage("Give --url, --models, --key-file or --no-key.");
-    const providers = await providersOf({ options, ...rest });
-    const { value, text } = await providers.change((await providerOf(providers, given.NAME)).id, {
+    const providers = await ownedProviders({ options, ...rest });
+    const { value, text } = await providers.change((await findProvider(providers, given.NAME)).id, {
       ...(options.url !== undefined && { base_url: options.url }),
-      ...(chosen !== undefined && { models: chosen }),
+      ...(modelIds !== undefined && { models: modelIds }),
       ...(key !== undefined && { key }),
       ...(options["no-try"] && { try: false }),
     });
-    return { json: text, text: shown(value) };
+    return { json: text, text: providerText(value) };
   },
 });
 
@@ -188,8 +188,8 @@ const remove = command({
   takes: [NAME],
   options: owners,
   run: async ({ given, ...rest }) => {
-    const providers = await providersOf(rest);
-    const { text } = await providers.remove((await providerOf(providers, given.NAME)).id);
+    const providers = await ownedProviders(rest);
+    const { text } = await providers.remove((await findProvider(providers, given.NAME)).id);
     return { json: text, text: visible(`${given.NAME} deleted`) };
   },
 });
@@ -218,8 +218,8 @@ const price = command({
     const { input, cached, output, remove: isRemoved } = options;
     const [, name = "", model = ""] = /^([^/]+)\/(.+)$/.exec(MODEL) ?? [];
     if (model === "") throw usage("MODEL must have the form provider/model.");
-    const providers = await providersOf({ options, ...rest });
-    const provider = await providerOf(providers, name);
+    const providers = await ownedProviders({ options, ...rest });
+    const provider = await findProvider(providers, name);
     const { [model]: _former, ...others } = provider.prices;
     const own = isRemoved
       ? null
@@ -231,7 +231,7 @@ const price = command({
     const { value: changed, text } = await providers.change(provider.id, {
       prices: { ...others, ...(own !== null && { [model]: own }) },
     });
-    return { json: text, text: shown(changed) };
+    return { json: text, text: providerText(changed) };
   },
 });
 

@@ -5,8 +5,8 @@ import { BEGAN, LATER } from "../../http/api/examples/records.ts";
 const base_url = "https://models.acme.example/v1";
 const wish = { name: "acme", kind: "openai-compatible", base_url, key: "sk-example" };
 const change = { models: ["large-2"] };
-const changed = { tried_at: LATER, updated_at: LATER };
-const listOf = (owner: string) => ({ model_providers: [{ owner }] });
+const instants = { tried_at: LATER, updated_at: LATER };
+const providerList = (owner: string) => ({ model_providers: [{ owner }] });
 
 export const MODEL_PROVIDER_EXAMPLES: Examples = {
   nouns: {
@@ -33,11 +33,11 @@ export const MODEL_PROVIDER_EXAMPLES: Examples = {
     "modelProviders.change": {
       summary: "Change a provider's address, key or models. An address at another host needs the key again.",
       request: change,
-      response: changed,
+      response: instants,
     },
     "modelProviders.listOwn": {
       summary: "List your own providers of models. Only your sessions use them, while you alone steer them.",
-      response: listOf("person"),
+      response: providerList("person"),
     },
     "modelProviders.createOwn": {
       summary: "Add a provider of models of your own. It is tried as one of the account.",
@@ -47,12 +47,12 @@ export const MODEL_PROVIDER_EXAMPLES: Examples = {
     "modelProviders.changeOwn": {
       summary: "Change the address, key or models of your own provider.",
       request: change,
-      response: { ...changed, owner: "person" },
+      response: { ...instants, owner: "person" },
     },
     "modelProviders.deleteOwn": "Delete your own provider with its key. Your sessions lose it at once.",
     "modelProviders.listOfProject": {
       summary: "List a project's own providers of models, the oldest first. Keys are never shown.",
-      response: listOf("project"),
+      response: providerList("project"),
     },
     "modelProviders.createForProject": {
       summary: "Add a provider of models for the sessions of a project. It is tried as one of the account.",
@@ -62,7 +62,7 @@ export const MODEL_PROVIDER_EXAMPLES: Examples = {
     "modelProviders.changeOfProject": {
       summary: "Change the address, key or models of a project's provider.",
       request: change,
-      response: { ...changed, owner: "project" },
+      response: { ...instants, owner: "project" },
     },
     "modelProviders.deleteOfProject":
       "Delete a project's provider with its key. Sessions that use it lose it at once.",

@@ -48,7 +48,7 @@ const showProvider = ({ refusal, ...provider }: ModelProvider, leftOut: number |
 const sound = (field: string, fault: string | null) =>
   fault === null ? Effect.void : Effect.fail(badRequest(field, fault));
 
-const baseUrlOf = Effect.fnUntraced(function* (kind: ProviderKind, wanted: string | undefined) {
+const readBaseUrl = Effect.fnUntraced(function* (kind: ProviderKind, wanted: string | undefined) {
   const text = wanted ?? defaultBaseUrl(kind);
   if (text === null) return yield* badRequest("base_url", "must be given for this kind");
   const parsed = parseBaseUrl(text);
@@ -68,15 +68,15 @@ const refuseTrial = ({ refusal, advice }: TrialRefusal) =>
   });
 
 /** The models to save, how many the provider lists beside them, and when the provider accepted the key. Fails with the provider's own words. */
-const settled = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }: Saving) {
-  const wanted = [...new Set(models)];
-  yield* sound("models", modelsFault(wanted));
+const settleModels = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }: Saving) {
+  const wish = [...new Set(models)];
+  yield* sound("models", modelsFault(wish));
   if (!isTried) {
-    if (wanted.length === 0)
+    if (wish.length === 0)
       yield* badRequest("models", "must name a model, since the provider is not asked for them");
-    const refused = yield* placeRefusal(trial.baseUrl);
-    if (refused !== null) return yield* refuseTrial(refused);
-    return { models: wanted, leftOut: null, triedAt: null };
+    const refusal = yield* placeRefusal(trial.baseUrl);
+    if (refusal !== null) return yield* refuseTrial(refusal);
+    return { models: wish, leftOut: null, triedAt: null };
   }
   const result = yield* tryProvider(trial);
   if ("refusal" in result) return yield* refuseTrial(result);
@@ -85,13 +85,13 @@ const settled = Effect.fnUntraced(function* ({ models = [], isTried, ...trial }:
   const { fit = [], unfit = [] } = Object.groupBy(valid, (id) =>
     unfitFor({ id }) === null ? "fit" : "unfit",
   );
-  const listed = [...fit, ...unfit].slice(0, MODELS_MAX);
-  if (wanted.length === 0 && listed.length === 0)
+  const choice = [...fit, ...unfit].slice(0, MODELS_MAX);
+  if (wish.length === 0 && choice.length === 0)
     yield* badRequest("models", "must name a model, since the provider lists none");
   const triedAt = yield* Clock.currentTimeMillis;
-  return wanted.length > 0
-    ? { models: wanted, leftOut: null, triedAt }
-    : { models: listed, leftOut: valid.length - listed.length, triedAt };
+  return wish.length > 0
+    ? { models: wish, leftOut: null, triedAt }
+    : { models: choice, leftOut: valid.length - choice.length, triedAt };
 });
 
 interface Wish {
@@ -137,8 +137,8 @@ const list = Effect.fnUntraced(function* (place: ProviderPlace) {
 const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, key = "", ...wish }: Wish) {
   yield* sound("name", nameFault(name));
   yield* sound("key", keyFault(key));
-  const baseUrl = yield* baseUrlOf(kind, wish.base_url);
-  const { models, leftOut, triedAt } = yield* settled({
+  const baseUrl = yield* readBaseUrl(kind, wish.base_url);
+  const { models, leftOut, triedAt } = yield* settleModels({
     kind,
     baseUrl,
     key,
@@ -209,11 +209,11 @@ const change = Effect.fnUntraced(function* (
   const prices = wish.prices ?? provider.prices;
   yield* sound("prices", modelsFault(Object.keys(prices)));
   yield* sound("key", keyFault(wish.key ?? ""));
-  const baseUrl = yield* baseUrlOf(kind, wish.base_url ?? provider.baseUrl);
+  const baseUrl = yield* readBaseUrl(kind, wish.base_url ?? provider.baseUrl);
   const key = wish.key ?? (yield* storedKey(provider, baseUrl));
   const { models, leftOut, triedAt } = isOnlyPrices(wish)
     ? { ...provider, leftOut: null }
-    : yield* settled({
+    : yield* settleModels({
         kind,
         baseUrl,
         key,
@@ -223,7 +223,7 @@ const change = Effect.fnUntraced(function* (
   const row = { baseUrl, models, prices, hasKey: key !== "", triedAt };
   const sealed = yield* sealKey(provider, key, provider.sealed.version + 1);
   const { changes, ...where } = about(place);
-  const changed = yield* (yield* ModelProviders)
+  const result = yield* (yield* ModelProviders)
     .change(place, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
     .pipe(
       withAudit((made) =>
@@ -251,7 +251,7 @@ const change = Effect.fnUntraced(function* (
         ),
       ),
     );
-  return changed === null ? yield* notFound("model provider") : showProvider(changed, leftOut);
+  return result === null ? yield* notFound("model provider") : showProvider(result, leftOut);
 });
 
 const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {
@@ -263,13 +263,13 @@ const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {
     ...where,
     changes: { ...changes, name },
   } as const;
-  const removed = (yield* ModelProviders).remove(place, id);
-  if (!(yield* removed.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
+  const removal = (yield* ModelProviders).remove(place, id);
+  if (!(yield* removal.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
     return yield* notFound("model provider");
 });
 
 /** What passed the service for a session. It is nothing if the session has keys of its own. */
-const usageOf = Effect.fnUntraced(function* (params: { readonly pid: string; readonly sid: string }) {
+const sessionUsage = Effect.fnUntraced(function* (params: { readonly pid: string; readonly sid: string }) {
   const session = yield* sessionFor(yield* Caller, params);
   const rows = yield* (yield* ModelUsage).ofSession(session.id);
   return {
@@ -321,5 +321,5 @@ export const modelProvidersHandlers = HttpApiBuilder.group(
       .handle("deleteOfProject", ({ params }) =>
         answering(Effect.flatMap(ofProject(params.pid), (place) => remove(place, params.id))),
       )
-      .handle("usage", ({ params }) => answering(usageOf(params))),
+      .handle("usage", ({ params }) => answering(sessionUsage(params))),
 );

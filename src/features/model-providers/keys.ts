@@ -5,23 +5,23 @@ import { NONCE_BYTES, sealSecret, unsealSecret } from "../../domain/secret/secre
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
 import type { ModelProvider, SealedKey } from "./ports/model-providers.ts";
-import { sealedNameOf } from "./rules/provider.ts";
+import { sealedName } from "./rules/provider.ts";
 
 interface Place {
   readonly accountId: string;
   readonly id: string;
 }
 
-const placeOf = ({ accountId, id }: Place, version: number) => ({
+const sealPlace = ({ accountId, id }: Place, version: number) => ({
   projectId: accountId,
-  name: sealedNameOf(id),
+  name: sealedName(id),
   version,
 });
 
 /** A provider without a key has the empty text, so that its row looks like the others. */
 export const sealKey = Effect.fnUntraced(function* (place: Place, key: string, version: number) {
   const nonce = (yield* Entropy)(NONCE_BYTES);
-  const envelope = sealSecret((yield* Keyring).secrets, placeOf(place, version), { value: key, nonce });
+  const envelope = sealSecret((yield* Keyring).secrets, sealPlace(place, version), { value: key, nonce });
   return { version, envelope } satisfies SealedKey;
 });
 
@@ -30,4 +30,4 @@ export const openKey = (
   keyring: Keyring["Service"],
   provider: ModelProvider,
 ): Result.Result<string, unknown> =>
-  unsealSecret(keyring.secrets, placeOf(provider, provider.sealed.version), provider.sealed.envelope);
+  unsealSecret(keyring.secrets, sealPlace(provider, provider.sealed.version), provider.sealed.envelope);

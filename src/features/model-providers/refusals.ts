@@ -34,12 +34,12 @@ export const makeNoting = Effect.gen(function* () {
     if (text === null || (refusal?.text === text && at - refusal.at < AGAIN_MS)) return;
     yield* noteRefusal(id, { at, text });
   });
-  let logged: { readonly why: string; readonly at: number } | null = null;
+  let lastLog: { readonly why: string; readonly at: number } | null = null;
   /** The managed gateway has no record. The operator reads the log. */
   const log = Effect.fnUntraced(function* ({ why }: Unreached) {
     const at = yield* Clock.currentTimeMillis;
-    if (logged?.why === why && at - logged.at < AGAIN_MS) return;
-    logged = { why, at };
+    if (lastLog?.why === why && at - lastLog.at < AGAIN_MS) return;
+    lastLog = { why, at };
     yield* Effect.logWarning("the managed gateway to models cannot be used", { why });
   });
   return (provider: ModelProvider | null, end: CallEnd): Promise<void> =>

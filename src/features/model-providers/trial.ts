@@ -54,9 +54,10 @@ export const tryProvider = Effect.fnUntraced(function* ({
     Effect.match({
       onFailure: (fault) => notReached(host, fault),
       onSuccess: (answer): TrialResult => {
-        const judged = keyVerdict({ host }, trial.key, answer);
-        if (isRedirect(answer.status)) return refusedBy({ ...judged, advice: "Its base URL may be another one." });
-        if (judged.outcome !== "accepted") return refusedBy(judged);
+        const verdict = keyVerdict({ host }, trial.key, answer);
+        if (isRedirect(answer.status))
+          return refusedBy({ ...verdict, advice: "Its base URL may be another one." });
+        if (verdict.outcome !== "accepted") return refusedBy(verdict);
         const models = listedModels(answer.text);
         return models === null
           ? {

@@ -14,30 +14,30 @@ type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliver
 const ADD = "POST /v1/projects/:pid/webhooks";
 const events = { value: "EVENTS", about: "The events that it gets, separated by commas" } as const;
 
-const lastOf = ({ last_try: last, status }: Pick<Delivery, "last_try" | "status">): string => {
+const lastTryText = ({ last_try: last, status }: Pick<Delivery, "last_try" | "status">): string => {
   if (last === null) return status;
   return last.status === null ? (last.error ?? "no answer") : `${status} (${last.status})`;
 };
 
-const stateOf = ({ status, disabled_reason: reason, warning }: Webhook): string => {
+const webhookState = ({ status, disabled_reason: reason, warning }: Webhook): string => {
   if (status === "disabled") return `disabled: ${reason ?? ""}`;
   return warning === null ? "enabled" : "failing";
 };
 
-const shown = (webhook: Webhook): string =>
+const webhookText = (webhook: Webhook): string =>
   [
     fields([
       ["webhook", webhook.id],
       ["address", visible(webhook.url)],
       ["format", webhook.format],
       ["events", webhook.events.join(", ")],
-      ["status", stateOf(webhook)],
+      ["status", webhookState(webhook)],
       ["failing since", webhook.failing_since && time(webhook.failing_since)],
       [
         "former secret",
         webhook.previous_secret_valid_until && `signs until ${time(webhook.previous_secret_valid_until)}`,
       ],
-      ["last delivery", webhook.last_delivery && visible(lastOf(webhook.last_delivery))],
+      ["last delivery", webhook.last_delivery && visible(lastTryText(webhook.last_delivery))],
     ]),
     ...(webhook.warning === null ? [] : [visible(webhook.warning)]),
   ].join("\n");
@@ -49,7 +49,7 @@ const testText = ({ status, error, answer, took_ms: ms }: Tested): string => {
   return [`${visible(result)} after ${ms} ms`, ...(answer === "" ? [] : [visibleLines(answer)])].join("\n");
 };
 
-const undelivered = (message: string) => new Failure(EXIT.refused, "not_delivered", { message });
+const notDelivered = (message: string) => new Failure(EXIT.refused, "not_delivered", { message });
 
 export const webhookCommands = [
   endpoint("GET /v1/projects/:pid/webhooks", {
@@ -59,8 +59,8 @@ export const webhookCommands = [
     columns: {
       WEBHOOK: "id",
       FORMAT: "format",
-      STATUS: stateOf,
-      "LAST DELIVERY": ({ last_delivery: last }) => last && lastOf(last),
+      STATUS: webhookState,
+      "LAST DELIVERY": ({ last_delivery: last }) => last && lastTryText(last),
       ADDRESS: "url",
     },
     none: "No outbound webhooks.",
@@ -89,14 +89,14 @@ export const webhookCommands = [
     shows: (webhook) => {
       const { secret } = webhook;
       const below = secret === null ? [] : [`The signing secret, shown only now: ${visible(secret)}`];
-      return [shown(webhook), ...below].join("\n");
+      return [webhookText(webhook), ...below].join("\n");
     },
   }),
   endpoint("GET /v1/projects/:pid/webhooks/:id", {
     name: "webhooks show",
     about: "Show an outbound webhook",
     takes: ["WEBHOOK"],
-    shows: shown,
+    shows: webhookText,
   }),
   endpoint("PATCH /v1/projects/:pid/webhooks/:id", {
     name: "webhooks change",
@@ -112,7 +112,7 @@ export const webhookCommands = [
         to: "disabled",
       },
     },
-    shows: shown,
+    shows: webhookText,
   }),
   endpoint("POST /v1/projects/:pid/webhooks/:id/test", {
     name: "webhooks test",
@@ -120,7 +120,7 @@ export const webhookCommands = [
     takes: ["WEBHOOK"],
     notes: "Ends with 1 if the receiver does not accept it.",
     shows: testText,
-    fails: ({ delivered }) => (delivered ? null : undelivered("The receiver did not accept the test.")),
+    fails: ({ delivered }) => (delivered ? null : notDelivered("The receiver did not accept the test.")),
   }),
   endpoint("POST /v1/projects/:pid/webhooks/:id/rotate", {
     name: "webhooks rotate",
@@ -137,7 +137,7 @@ export const webhookCommands = [
     columns: {
       DELIVERY: "id",
       EVENT: "type",
-      RESULT: lastOf,
+      RESULT: lastTryText,
       TRIES: "tries",
       CREATED: "created_at",
       "NEXT TRY": "next_try_at",
@@ -181,7 +181,7 @@ const noticesText = ({ mail, chat }: Notices): string => {
   const row = (place: Notices["mail"] | Notices["chat"], where: string | null) => [
     place.status === "disabled" ? `disabled: ${place.disabled_reason ?? ""}` : place.status,
     place.tells.join(", ") || "-",
-    place.last_delivery === null ? "-" : visible(lastOf(place.last_delivery)),
+    place.last_delivery === null ? "-" : visible(lastTryText(place.last_delivery)),
     visible(where ?? "-"),
   ];
   const mailbox = mail.unavailable === null ? mail.address : NO_MAIL[mail.unavailable];
@@ -240,6 +240,6 @@ export const noticeCommands = [
     about: "Send yourself one test by mail or in your chat, and show what came of it",
     takes: ["PLACE"],
     shows: testText,
-    fails: ({ delivered }) => (delivered ? null : undelivered("The test did not arrive.")),
+    fails: ({ delivered }) => (delivered ? null : notDelivered("The test did not arrive.")),
   }),
 ];

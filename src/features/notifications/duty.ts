@@ -57,7 +57,7 @@ export interface OutboundOptions {
   readonly publicUrl: string;
 }
 
-const deliveryOf = (message: OutboundMessage) =>
+const newDelivery = (message: OutboundMessage) =>
   Effect.map(newUuid, (id) => ({
     id,
     messageId: message.id,
@@ -78,7 +78,7 @@ const collect = Effect.fnUntraced(function* (receiver: ReceiverBehind, { publicU
     const message = outboundMessage(event, { projectName, publicUrl });
     return message !== null && wanted.some((type) => type === message.type) ? [message] : [];
   });
-  const deliveries = yield* Effect.forEach(messages, deliveryOf);
+  const deliveries = yield* Effect.forEach(messages, newDelivery);
   const now = yield* Clock.currentTimeMillis;
   const isFirst = yield* (yield* OutboundWebhooks).collect({
     projectId,
@@ -97,15 +97,15 @@ const collectOwn = Effect.fnUntraced(function* ({ publicUrl }: OutboundOptions) 
   const receivers = yield* OwnReceivers;
   const batch = yield* receivers.news(EVENTS_AT_ONCE);
   if (batch === null) return false;
-  const wanted = batch.news.flatMap((news) => {
+  const messages = batch.news.flatMap((news) => {
     const message = ownMessage(news, publicUrl);
     if (message === null) return [];
     return news.receivers.flatMap((receiver) =>
       isWanted(news, receiver) ? [{ receiverId: receiver.id, message }] : [],
     );
   });
-  const deliveries = yield* Effect.forEach(wanted, ({ receiverId, message }) =>
-    Effect.map(deliveryOf(message), (delivery) => ({ receiverId, ...delivery })),
+  const deliveries = yield* Effect.forEach(messages, ({ receiverId, message }) =>
+    Effect.map(newDelivery(message), (delivery) => ({ receiverId, ...delivery })),
   );
   yield* receivers.collect({ to: batch.to, deliveries, now: yield* Clock.currentTimeMillis });
   return batch.news.length >= EVENTS_AT_ONCE;
@@ -127,7 +127,7 @@ const makeSending = Effect.gen(function* () {
   const deliveries = yield* OutboundDeliveries;
   const faults = yield* Faults;
   const scope = yield* Effect.scope;
-  const done = yield* Queue.unbounded<{ readonly result: DeliveryResult; readonly isFailing: boolean }>();
+  const outcomes = yield* Queue.unbounded<{ readonly result: DeliveryResult; readonly isFailing: boolean }>();
   /** A round should come early: a place is free, and more may be due. */
   const early = yield* Queue.sliding<void>(1);
   let [busy, failing, mayBeMore] = [0, 0, false];
@@ -138,7 +138,7 @@ const makeSending = Effect.gen(function* () {
   };
   const send = (claimed: ClaimedDelivery) =>
     Effect.flatMap(deliver(claimed), (result) =>
-      Queue.offer(done, { result, isFailing: claimed.isFailing }),
+      Queue.offer(outcomes, { result, isFailing: claimed.isFailing }),
     ).pipe(
       // A crash is one delivery's. It is sent again after its lease.
       Effect.tapDefect(() =>
@@ -153,10 +153,10 @@ const makeSending = Effect.gen(function* () {
     const room = { all: REQUESTS - busy, failing: FAILING_REQUESTS - failing, each: REQUESTS_EACH };
     if (room.all === 0) return;
     const now = yield* Clock.currentTimeMillis;
-    const claimed = yield* deliveries.claim({ now, leaseUntil: now + LEASE_MS, room });
-    mayBeMore = claimed.length > 0;
+    const claims = yield* deliveries.claim({ now, leaseUntil: now + LEASE_MS, room });
+    mayBeMore = claims.length > 0;
     if (mayBeMore) faults("outbound.claimed");
-    for (const each of claimed) {
+    for (const each of claims) {
       busy += 1;
       if (each.isFailing) failing += 1;
       yield* Effect.forkIn(dutyPart(NAME, send(each)), scope);
@@ -164,7 +164,7 @@ const makeSending = Effect.gen(function* () {
   });
 
   const record = Effect.gen(function* () {
-    const results = yield* Queue.takeAll(done);
+    const results = yield* Queue.takeAll(outcomes);
     faults("outbound.answered");
     const now = yield* Clock.currentTimeMillis;
     yield* dutyPart(

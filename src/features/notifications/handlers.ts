@@ -40,7 +40,7 @@ interface Params {
   readonly id: string;
 }
 
-const warningOf = ({ status, warnedAt, failingSince }: OutboundWebhook): string | null =>
+const webhookWarning = ({ status, warnedAt, failingSince }: OutboundWebhook): string | null =>
   status === "disabled" || warnedAt === null || failingSince === null
     ? null
     : `Every request has failed since ${instant(failingSince)}. After five days the webhook is disabled.`;
@@ -56,7 +56,7 @@ const webhookWire = (
   status: webhook.status,
   disabled_reason: webhook.disabledReason,
   failing_since: instantOrNull(webhook.failingSince),
-  warning: warningOf(webhook),
+  warning: webhookWarning(webhook),
   previous_secret_valid_until:
     webhook.previousSecretUntil === null || webhook.previousSecretUntil <= now
       ? null
@@ -67,14 +67,14 @@ const webhookWire = (
 });
 
 /** Receivers with their newest deliveries. */
-const shown = Effect.fnUntraced(function* (webhooks: readonly OutboundWebhook[]) {
+const showWebhooks = Effect.fnUntraced(function* (webhooks: readonly OutboundWebhook[]) {
   const newest = yield* (yield* OutboundDeliveries).newest(webhooks.map(({ id }) => id));
   const now = yield* Clock.currentTimeMillis;
   return webhooks.map((webhook) => webhookWire(webhook, { last: newest.get(webhook.id), now }));
 });
 
 const shownOne = Effect.fnUntraced(function* (webhook: OutboundWebhook | null) {
-  const [wire] = webhook === null ? [] : yield* shown([webhook]);
+  const [wire] = webhook === null ? [] : yield* showWebhooks([webhook]);
   return wire ?? (yield* notFound("webhook"));
 });
 
@@ -93,7 +93,7 @@ const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, given:
   return given ?? makeOutboundSecret((yield* Entropy)(OUTBOUND_SECRET_BYTES));
 });
 
-const unsealed = Effect.fnUntraced(function* ({
+const openSecrets = Effect.fnUntraced(function* ({
   projectId,
   id,
   sealed: { version, envelope },
@@ -108,7 +108,7 @@ const unsealed = Effect.fnUntraced(function* ({
   return readReceiverSecrets(opened.success);
 });
 
-const raced = new Conflict({
+const changedMeanwhile = new Conflict({
   error: "Another request changed this webhook at the same time. Try again.",
   code: "conflict",
 });
@@ -170,44 +170,44 @@ interface Change {
 }
 
 /** The next version of a receiver's secrets. */
-const resealed = ({ id, projectId, sealed }: OutboundWebhook, secrets: ReceiverSecrets) =>
+const resealSecrets = ({ id, projectId, sealed }: OutboundWebhook, secrets: ReceiverSecrets) =>
   sealReceiver({ id, ownerId: projectId, version: sealed.version + 1 }, secrets);
 
 /** Another address, under the same secrets. */
-const readdressed = Effect.fnUntraced(function* (webhook: OutboundWebhook, wanted: string) {
+const changeAddress = Effect.fnUntraced(function* (webhook: OutboundWebhook, wanted: string) {
   const url = yield* receiverUrl(wanted);
-  const secrets = { ...(yield* unsealed(webhook)), url: url.href };
+  const secrets = { ...(yield* openSecrets(webhook)), url: url.href };
   return {
-    ...(yield* resealed(webhook, secrets)),
+    ...(yield* resealSecrets(webhook, secrets)),
     shownUrl: shownReceiver(url, webhook.format),
     previousSecretUntil: webhook.previousSecretUntil,
   };
 });
 
-const shownOf = ({ shownUrl, events, status }: OutboundWebhook) => ({ url: shownUrl, events, status });
+const auditFields = ({ shownUrl, events, status }: OutboundWebhook) => ({ url: shownUrl, events, status });
 
 const change = Effect.fnUntraced(function* (params: Params, { url, events, status }: Change) {
   const webhook = yield* webhookFor(params);
   const { id, projectId } = webhook;
   const webhooks = yield* OutboundWebhooks;
   const now = yield* Clock.currentTimeMillis;
-  const secrets = url === undefined ? undefined : yield* readdressed(webhook, url);
+  const secrets = url === undefined ? undefined : yield* changeAddress(webhook, url);
   const part = {
     ...(events !== undefined && { events: [...new Set(events)] }),
     ...(secrets !== undefined && { secrets }),
   };
   const cursor = status === "enabled" ? yield* endOfEvents(projectId) : null;
   const writes = Effect.gen(function* () {
-    let changed: OutboundWebhook | null = webhook;
-    if (Object.keys(part).length > 0) changed = yield* webhooks.change({ projectId, id, ...part, now });
-    if (status === "disabled") changed = yield* webhooks.disable(projectId, id, { reason: "requested", now });
-    if (cursor !== null) changed = yield* webhooks.enable(projectId, id, { cursor, now });
-    return changed;
+    let current: OutboundWebhook | null = webhook;
+    if (Object.keys(part).length > 0) current = yield* webhooks.change({ projectId, id, ...part, now });
+    if (status === "disabled") current = yield* webhooks.disable(projectId, id, { reason: "requested", now });
+    if (cursor !== null) current = yield* webhooks.enable(projectId, id, { cursor, now });
+    return current;
   });
-  const written = yield* writes.pipe(
+  const result = yield* writes.pipe(
     auditedChange({
       target: id,
-      read: Effect.map(webhooks.get(projectId, id), (found) => found && shownOf(found)),
+      read: Effect.map(webhooks.get(projectId, id), (found) => found && auditFields(found)),
       // An address may change where it is not shown: that of a chat is a secret.
       say: (differences) =>
         unlessSame({
@@ -216,9 +216,9 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
           changes: { url: secrets?.shownUrl, ...differences },
         }),
     }),
-    Effect.catchTag("Fenced", () => Effect.fail(raced)),
+    Effect.catchTag("Fenced", () => Effect.fail(changedMeanwhile)),
   );
-  return yield* shownOne(written);
+  return yield* shownOne(result);
 });
 
 /** Sends a test at once, and tells its outcome. It leaves no delivery. */
@@ -235,7 +235,7 @@ const test = Effect.fnUntraced(function* (params: Params) {
 
 const rotate = Effect.fnUntraced(function* (params: Params, given: string | undefined) {
   const webhook = yield* webhookFor(params);
-  const { url, secret: former } = yield* unsealed(webhook);
+  const { url, secret: former } = yield* openSecrets(webhook);
   if (former === null)
     return yield* new Conflict({
       error: `The format ${webhook.format} has no signature, so there is no secret to replace.`,
@@ -246,12 +246,12 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
   const until = now + PREVIOUS_SECRET_MS;
   const content = { url, secret, previous: { secret: former, until } };
   const row = { action: "webhook.secret_rotated", target: webhook.id } as const;
-  const written = yield* (yield* OutboundWebhooks)
+  const result = yield* (yield* OutboundWebhooks)
     .change({
       projectId: webhook.projectId,
       id: webhook.id,
       secrets: {
-        ...(yield* resealed(webhook, content)),
+        ...(yield* resealSecrets(webhook, content)),
         shownUrl: webhook.shownUrl,
         previousSecretUntil: until,
       },
@@ -259,9 +259,9 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
     })
     .pipe(
       withAudit((found) => (found === null ? null : row)),
-      Effect.catchTag("Fenced", () => Effect.fail(raced)),
+      Effect.catchTag("Fenced", () => Effect.fail(changedMeanwhile)),
     );
-  if (written === null) return yield* notFound("webhook");
+  if (result === null) return yield* notFound("webhook");
   return { secret, previous_valid_until: instant(until) };
 });
 
@@ -273,21 +273,21 @@ const replay = Effect.fnUntraced(function* (params: Params & { readonly did: str
     target: webhook.id,
     changes: { delivery_id: params.did },
   } as const;
-  const replayed = yield* (yield* OutboundDeliveries)
+  const result = yield* (yield* OutboundDeliveries)
     .replay(webhook.id, params.did, now)
     .pipe(withAudit((found) => (found === null || typeof found === "string" ? null : row)));
-  if (replayed === null) return yield* notFound("delivery");
-  if (replayed === "disabled")
+  if (result === null) return yield* notFound("delivery");
+  if (result === "disabled")
     return yield* new Conflict({
       error: "The webhook is disabled. Enable it first.",
       code: "webhook_disabled",
     });
-  if (replayed === "sending")
+  if (result === "sending")
     return yield* new Conflict({
       error: "The delivery is being sent at this moment. Look at its result first.",
       code: "delivery_in_progress",
     });
-  return deliveryWire(replayed);
+  return deliveryWire(result);
 });
 
 export const outboundWebhooksHandlers = HttpApiBuilder.group(
@@ -300,7 +300,7 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
             const page = yield* (yield* OutboundWebhooks).list(params.pid, pageRequest(query));
-            return { webhooks: yield* shown(page.items), next_cursor: page.nextCursor };
+            return { webhooks: yield* showWebhooks(page.items), next_cursor: page.nextCursor };
           }),
         ),
       )
@@ -312,8 +312,8 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
           Effect.gen(function* () {
             const { projectId, id } = yield* webhookFor(params);
             const row = { action: "webhook.deleted", target: id } as const;
-            const removed = (yield* OutboundWebhooks).remove(projectId, id);
-            if (!(yield* removed.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
+            const removal = (yield* OutboundWebhooks).remove(projectId, id);
+            if (!(yield* removal.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
               return yield* notFound("webhook");
           }),
         ),

@@ -86,7 +86,7 @@ const transportFor = async ({ host, isSecure, login }: MailServer, socket: Socke
     disableUrlAccess: true,
   });
 
-const domainOf = (from: string): string => /@([^>]+)/.exec(from)?.[1] ?? "localhost";
+const senderDomain = (from: string): string => /@([^>]+)/.exec(from)?.[1] ?? "localhost";
 
 type Transport = Awaited<ReturnType<typeof transportFor>>;
 
@@ -121,7 +121,7 @@ const handIn = async (
       to,
       subject,
       text,
-      messageId: `<${id}@${domainOf(options.from)}>`,
+      messageId: `<${id}@${senderDomain(options.from)}>`,
       // So that no absence note answers it.
       headers: { "auto-submitted": "auto-generated" },
     }),
@@ -153,7 +153,7 @@ export const makeMailer = (options: MailerOptions): SendMail => {
   const places = Semaphore.makeUnsafe(CONNECTIONS);
   return (mail) =>
     Effect.suspend(() => {
-      const begun = performance.now();
+      const start = performance.now();
       return Effect.tryPromise({ try: (signal) => handIn(options, mail, signal), catch: toOutcome }).pipe(
         places.withPermits(1),
         Effect.map((response) => ({
@@ -164,7 +164,7 @@ export const makeMailer = (options: MailerOptions): SendMail => {
         })),
         Effect.timeoutOrElse({ duration: timeoutMs, orElse: () => Effect.fail(late(timeoutMs)) }),
         Effect.catch((outcome) => Effect.succeed(outcome)),
-        Effect.map((outcome): TryOutcome => Object.assign(outcome, { tookMs: performance.now() - begun })),
+        Effect.map((outcome): TryOutcome => Object.assign(outcome, { tookMs: performance.now() - start })),
       );
     });
 };

@@ -84,19 +84,19 @@ export const outboundLayer = Layer.effect(
       const now = yield* Clock.currentTimeMillis;
       const body = formattedBody(format, message);
       const signing = signingSecrets(secrets, now);
-      const signed = { id: message.id, timestamp: Math.floor(now / 1000), body };
+      const signedContent = { id: message.id, timestamp: Math.floor(now / 1000), body };
       const answer = yield* sender({
         url: secrets.url,
         headers: {
           "content-type": "application/json",
           "user-agent": "platform-webhooks",
-          ...(signing.length > 0 && signatureHeaders(signing, signed)),
+          ...(signing.length > 0 && signatureHeaders(signing, signedContent)),
         },
         body,
       });
       const { status, error, tookMs } = answer;
-      const wanted = retryAfterMs(answer.retryAfter ?? undefined, yield* Clock.currentTimeMillis);
-      return { status, error, answer: keptAnswer(answer.body), tookMs, retryAfterMs: wanted };
+      const retryAfter = retryAfterMs(answer.retryAfter ?? undefined, yield* Clock.currentTimeMillis);
+      return { status, error, answer: keptAnswer(answer.body), tookMs, retryAfterMs: retryAfter };
     });
 
     const mail = Effect.fnUntraced(function* (userId: string, message: OutboundMessage) {
@@ -118,9 +118,9 @@ export const outboundLayer = Layer.effect(
         Effect.tap(exchange(receiver, message), (outcome) =>
           Effect.sync(() => {
             if (outcome.ends === "cancelled") return;
-            const counted = countedAs(outcome);
-            counts.set(counted, (counts.get(counted) ?? 0) + 1);
-            measures.observe("delivery_seconds", { outcome: counted }, outcome.tookMs / 1000);
+            const kind = countedAs(outcome);
+            counts.set(kind, (counts.get(kind) ?? 0) + 1);
+            measures.observe("delivery_seconds", { outcome: kind }, outcome.tookMs / 1000);
           }),
         ),
       counts: () => counts,

@@ -53,12 +53,12 @@ const get = Effect.gen(function* () {
   const [mail, chat] = [yield* receiverAt("mail"), yield* receiverAt("chat")];
   const ids = [mail, chat].flatMap((receiver) => (receiver === null ? [] : [receiver.id]));
   const newest = yield* (yield* OutboundDeliveries).newest(ids);
-  const wireOf = (receiver: OwnReceiver | null) => placeWire(receiver, newest.get(receiver?.id ?? ""));
+  const receiverWire = (receiver: OwnReceiver | null) => placeWire(receiver, newest.get(receiver?.id ?? ""));
   const isChat = chat !== null && chat.format !== "mail";
   return {
-    mail: { ...wireOf(mail), ...(yield* mailbox) },
+    mail: { ...receiverWire(mail), ...(yield* mailbox) },
     chat: {
-      ...wireOf(chat),
+      ...receiverWire(chat),
       format: isChat ? chat.format : null,
       url: isChat ? chat.shownUrl : null,
     },
@@ -77,7 +77,7 @@ const save = Effect.fnUntraced(function* (receiver: NewOwnReceiver) {
   return yield* get;
 });
 
-const fieldsOf = Effect.fnUntraced(function* (known: OwnReceiver | null, tells: readonly NoticeKind[]) {
+const newFields = Effect.fnUntraced(function* (known: OwnReceiver | null, tells: readonly NoticeKind[]) {
   return {
     id: known?.id ?? (yield* newUuid),
     userId: yield* ownId,
@@ -90,7 +90,7 @@ const setMail = Effect.fnUntraced(function* (tells: readonly NoticeKind[]) {
   const { unavailable } = yield* mailbox;
   if (unavailable !== null)
     return yield* new Conflict({ error: UNAVAILABLE[unavailable], code: `mail_${unavailable}` });
-  const fields = yield* fieldsOf(yield* receiverAt("mail"), tells);
+  const fields = yield* newFields(yield* receiverAt("mail"), tells);
   return yield* save({ ...fields, format: "mail", shownUrl: null, sealed: null });
 });
 
@@ -102,16 +102,16 @@ interface ChatWish {
 
 /** Without an address, the chat stays the same. Another address is another receiver: what waits for the former one is dropped. */
 const setChat = Effect.fnUntraced(function* ({ tells, format, url: text }: ChatWish) {
-  const known = yield* receiverAt("chat");
+  const receiver = yield* receiverAt("chat");
   if (text === undefined) {
-    if (known === null || known.format === "mail") return yield* badRequest("url", "is needed");
-    if (format !== undefined && format !== known.format)
+    if (receiver === null || receiver.format === "mail") return yield* badRequest("url", "is needed");
+    if (format !== undefined && format !== receiver.format)
       return yield* badRequest("url", "is needed for another format");
-    return yield* save({ ...known, ...(yield* fieldsOf(known, tells)) });
+    return yield* save({ ...receiver, ...(yield* newFields(receiver, tells)) });
   }
   if (format === undefined) return yield* badRequest("format", "is needed with an address");
   const url = yield* receiverUrl(text);
-  const fields = yield* fieldsOf(null, tells);
+  const fields = yield* newFields(null, tells);
   const sealed = yield* sealReceiver(
     { ownerId: fields.userId, id: fields.id, version: 1 },
     { url: url.href, secret: null, previous: null },

@@ -25,7 +25,7 @@ export interface SenderOptions {
   readonly timeoutMs?: number;
 }
 
-const oneOf = (value: string | readonly string[] | undefined): string | null =>
+const firstValue = (value: string | readonly string[] | undefined): string | null =>
   (typeof value === "string" ? value : value?.[0]) ?? null;
 
 interface Exchange {
@@ -38,8 +38,8 @@ const exchange = async (
   { url, headers, body }: OutboundRequest,
   { client, timeoutMs, signal }: Exchange,
 ): Promise<OutboundAnswer> => {
-  const begun = performance.now();
-  const tookMs = () => performance.now() - begun;
+  const start = performance.now();
+  const tookMs = () => performance.now() - start;
   try {
     const answer = await client.request({
       url: new URL(url),
@@ -53,7 +53,7 @@ const exchange = async (
       status: answer.statusCode,
       error: null,
       body: await readStart(answer.body, ANSWER_KEPT),
-      retryAfter: oneOf(answer.headers["retry-after"]),
+      retryAfter: firstValue(answer.headers["retry-after"]),
       tookMs: tookMs(),
     };
   } catch (error) {

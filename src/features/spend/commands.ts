@@ -17,7 +17,7 @@ const dollars = (usd: number): string => `$${usd.toFixed(usd > 0 && usd < 1 ? 4 
 
 const spentWords = ({ usd, tokens }: Sums): string => `${dollars(usd)}, ${quantity(tokens, "token")}`;
 
-const amountOf = ({ unit, amount }: Pick<Limit, "unit" | "amount">): string =>
+const amountText = ({ unit, amount }: Pick<Limit, "unit" | "amount">): string =>
   unit === "usd" ? dollars(amount) : quantity(amount, "token");
 
 const options = {
@@ -60,7 +60,7 @@ const list = endpoint("GET /v1/spend", {
     const columns: Columns<Limit> = {
       LIMIT: ({ scope }) => scope.replace("_", "-"),
       OF: ({ name, subject }) => (name === "" ? subject : name),
-      AMOUNT: amountOf,
+      AMOUNT: amountText,
       EACH: ({ scope }) => PERIODS[scope],
       SPENT: (limit) => limit.spent && spentWords(limit.spent),
     };
@@ -106,15 +106,15 @@ const ofAccount = async (
 ) => {
   const amount = amountIn(given);
   if (amount !== null) {
-    const named = { scope, ...(subject !== "" && { subject }) };
-    const { value, text } = await api().call("PUT /v1/spend-limits", { payload: { ...named, ...amount } });
+    const place = { scope, ...(subject !== "" && { subject }) };
+    const { value, text } = await api().call("PUT /v1/spend-limits", { payload: { ...place, ...amount } });
     return {
       json: text,
       text:
         fields([
           ["limit", scope.replace("_", "-")],
           ["of", value.name === "" ? null : visible(value.name)],
-          ["amount", amountOf(value)],
+          ["amount", amountText(value)],
           ["spent", value.spent && spentWords(value.spent)],
           ["refuses", await refusedModels(api, amount)],
         ]) + uncountedLines(value),
@@ -183,8 +183,8 @@ const session = command({
     const rows = value.limits.map((limit) => [
       limit.scope,
       limit.name,
-      amountOf(limit),
-      amountOf({ unit: limit.unit, amount: limit.spent }),
+      amountText(limit),
+      amountText({ unit: limit.unit, amount: limit.spent }),
     ]);
     return { json: text, text: table(["LIMIT", "OF", "AMOUNT", "SPENT"], rows, "No limits.") };
   },
@@ -212,7 +212,7 @@ const trigger = command({
       text:
         fields([
           ["trigger", visible(value.name)],
-          ["amount", `${amountOf(value)} a day`],
+          ["amount", `${amountText(value)} a day`],
           ["spent", value.spent && spentWords(value.spent)],
         ]) + uncountedLines(value),
     };

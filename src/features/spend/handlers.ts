@@ -62,7 +62,7 @@ const amountIn = ({ usd, tokens }: TypedAmount) => {
 type Place = Omit<LimitPlace, "accountId"> & { readonly projectId: string | null };
 
 /** The target of an audit record. */
-const targetOf = ({ scope, subject }: Place): string => (subject === "" ? scope : `${scope} ${subject}`);
+const auditTarget = ({ scope, subject }: Place): string => (subject === "" ? scope : `${scope} ${subject}`);
 
 /** How many sessions are looked at at a time: for some, git reads files. */
 const AT_ONCE = 8;
@@ -72,13 +72,13 @@ const uncountedBy = Effect.fnUntraced(function* (limit: ShownLimit, all: readonl
   const { accountId } = yield* Caller;
   const now = yield* Clock.currentTimeMillis;
   const running = yield* (yield* Spend).running(accountId);
-  const limited = running.filter(({ above, ...session }) =>
+  const limitedSpenders = running.filter(({ above, ...session }) =>
     limitedCounts(spendCounts([session, ...above], { now, isOwn: false }), all).some(
       (applied) => applied.limit.id === limit.id,
     ),
   );
   const rows = yield* Effect.forEach(
-    limited,
+    limitedSpenders,
     Effect.fnUntraced(function* (session) {
       const calling = yield* callingSession(session);
       const { id, name, projectId, secretNames } = session;
@@ -101,19 +101,19 @@ const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
   const spend = yield* Spend;
   const amount = yield* amountIn(typed);
   const now = yield* Clock.currentTimeMillis;
-  const made = yield* spend.set({ ...place, ...amount, id: yield* newUuid, accountId, now }).pipe(
+  const limit = yield* spend.set({ ...place, ...amount, id: yield* newUuid, accountId, now }).pipe(
     withAudit((limit) =>
       limit === null
         ? null
         : {
             action: "spend_limit.set",
-            target: targetOf(place),
+            target: auditTarget(place),
             ...(place.projectId !== null && { projectId: place.projectId }),
             changes: { [limit.unit]: shownAmount(limit) },
           },
     ),
   );
-  if (made === null)
+  if (limit === null)
     return yield* new Conflict({
       error: `An account has at most ${LIMITS_MAX} limits of spend. Remove one first.`,
       code: "too_many_limits",
@@ -121,9 +121,9 @@ const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
     });
   (yield* AccountSpend).limitSet(accountId);
   const limits = yield* spend.list(accountId, now);
-  const shown = limits.find(({ id }) => id === made.id);
-  if (shown === undefined) return yield* notFound("limit of spend");
-  return { ...showLimit(shown), uncounted_sessions: yield* uncountedBy(shown, limits) };
+  const shownLimit = limits.find(({ id }) => id === limit.id);
+  if (shownLimit === undefined) return yield* notFound("limit of spend");
+  return { ...showLimit(shownLimit), uncounted_sessions: yield* uncountedBy(shownLimit, limits) };
 });
 
 const remove = Effect.fnUntraced(function* (place: Place) {
@@ -131,7 +131,7 @@ const remove = Effect.fnUntraced(function* (place: Place) {
   const { scope, subject, projectId } = place;
   const row = {
     action: "spend_limit.removed",
-    target: targetOf(place),
+    target: auditTarget(place),
     ...(projectId !== null && { projectId }),
   } as const;
   const removing = (yield* Spend).remove({ accountId, scope, subject });

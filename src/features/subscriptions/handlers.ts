@@ -37,11 +37,11 @@ const showSubscription = (row: Subscription, known: ReadonlyMap<string, RuntimeS
 const owner = Effect.map(Caller, ({ accountId, user }) => ({ accountId, userId: user.id }));
 
 const list = Effect.gen(function* () {
-  const known = yield* possible;
+  const runtimes = yield* possible;
   const own = yield* (yield* Subscriptions).list(yield* owner);
   return {
-    subscriptions: own.map((one) => showSubscription(one, known)),
-    possible: [...known].map(([runtime, { title, how, file }]) => ({
+    subscriptions: own.map((one) => showSubscription(one, runtimes)),
+    possible: [...runtimes].map(([runtime, { title, how, file }]) => ({
       runtime,
       title,
       how,
@@ -51,8 +51,8 @@ const list = Effect.gen(function* () {
 });
 
 const save = Effect.fnUntraced(function* (runtime: string, given: string) {
-  const known = yield* possible;
-  const subscription = known.get(runtime);
+  const runtimes = yield* possible;
+  const subscription = runtimes.get(runtime);
   if (subscription === undefined) return yield* notFound("runtime with a subscription");
   const content = subscription.token === null ? given : given.trim();
   const fault = subscriptionFault(subscription, content);
@@ -61,12 +61,12 @@ const save = Effect.fnUntraced(function* (runtime: string, given: string) {
   const sealed = yield* sealContent(row, content, 1);
   return yield* (yield* Subscriptions).save({ ...row, sealed, now: yield* Clock.currentTimeMillis }).pipe(
     withAudit(() => ({ action: "subscription.saved", target: runtime })),
-    Effect.map((saved) => showSubscription(saved, known)),
+    Effect.map((saved) => showSubscription(saved, runtimes)),
   );
 });
 
 const remove = Effect.fnUntraced(function* (runtime: string) {
-  const { list: all, remove: removes, holdersOf } = yield* Subscriptions;
+  const { list: all, remove: removes, holders } = yield* Subscriptions;
   const who = yield* owner;
   const one = (yield* all(who)).find((row) => row.runtime === runtime);
   if (one === undefined) return yield* notFound("subscription");
@@ -75,7 +75,7 @@ const remove = Effect.fnUntraced(function* (runtime: string) {
   const reason = "Its person removed her own subscription, so it was taken out of this session.";
   const withdraw = yield* makeWithdrawal;
   // The row is gone. A sandbox that does not answer keeps it until it ends, and others cannot enter it before.
-  yield* withdraw(yield* holdersOf(who.userId, runtime), reason).pipe(
+  yield* withdraw(yield* holders(who.userId, runtime), reason).pipe(
     Effect.catchTag("SubscriptionStays", () =>
       Effect.logWarning("a sandbox keeps a removed subscription until it ends"),
     ),
@@ -92,10 +92,10 @@ const renew = Effect.fnUntraced(function* (projectId: string, given: string) {
   const one = yield* rows.deliveredTo(caller.sandboxId);
   const subscription = one === null ? undefined : (yield* possible).get(one.runtime);
   if (one === null || subscription === undefined) return yield* notFound("subscription");
-  const kept = openContent(yield* Keyring, one);
-  if (Result.isFailure(kept)) return yield* notFound("subscription");
+  const content = openContent(yield* Keyring, one);
+  if (Result.isFailure(content)) return yield* notFound("subscription");
   const now = yield* Clock.currentTimeMillis;
-  const fault = renewalFault(subscription, { kept: kept.success, given, now });
+  const fault = renewalFault(subscription, { kept: content.success, given, now });
   if (fault !== null) return yield* badRequest("content", fault);
   // Of two at once, one is refused here, and comes again after its next turn.
   const sealed = yield* sealContent(one, given, one.sealed.version + 1);

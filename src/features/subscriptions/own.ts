@@ -59,14 +59,14 @@ export const ownSubscriptionsLayer = Layer.effect(
       const own = yield* rows.list({ accountId, userId: session.createdBy });
       const one = own.find((row) => row.runtime === runtime);
       if (one === undefined) return null;
-      const noted = yield* rows.deliver(sandboxId, one, yield* Clock.currentTimeMillis);
-      if (noted === "gone") return null;
+      const note = yield* rows.deliver(sandboxId, one, yield* Clock.currentTimeMillis);
+      if (note === "gone") return null;
       const personId = yield* Effect.provideContext(credentialOwner(session), services);
       const content = openContent(keyring, one);
       if (personId !== null && Result.isSuccess(content)) return content.success;
       if (personId !== null) yield* Effect.logWarning("a subscription cannot be opened with this master key");
       // A boot that is performed again may join a sandbox that has it.
-      if (noted === "new") yield* rows.forgetDelivery(sandboxId);
+      if (note === "new") yield* rows.forgetDelivery(sandboxId);
       return null;
     });
 

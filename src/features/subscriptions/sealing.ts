@@ -9,17 +9,17 @@ import type { Sealed, Subscription } from "./ports/subscriptions.ts";
 type Place = Pick<Subscription, "accountId" | "id">;
 
 /** The name under which one is sealed. */
-export const sealedNameOf = (id: string): string => `subscription ${id}`;
+export const sealedName = (id: string): string => `subscription ${id}`;
 
-const placeOf = ({ accountId, id }: Place, version: number) => ({
+const sealPlace = ({ accountId, id }: Place, version: number) => ({
   projectId: accountId,
-  name: sealedNameOf(id),
+  name: sealedName(id),
   version,
 });
 
 export const sealContent = Effect.fnUntraced(function* (place: Place, value: string, version: number) {
   const nonce = (yield* Entropy)(NONCE_BYTES);
-  const envelope = sealSecret((yield* Keyring).secrets, placeOf(place, version), { value, nonce });
+  const envelope = sealSecret((yield* Keyring).secrets, sealPlace(place, version), { value, nonce });
   return { version, envelope } satisfies Sealed;
 });
 
@@ -28,4 +28,4 @@ export const openContent = (
   keyring: Keyring["Service"],
   { sealed, ...place }: Subscription,
 ): Result.Result<string, unknown> =>
-  unsealSecret(keyring.secrets, placeOf(place, sealed.version), sealed.envelope);
+  unsealSecret(keyring.secrets, sealPlace(place, sealed.version), sealed.envelope);

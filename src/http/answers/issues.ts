@@ -47,13 +47,13 @@ const demand = (message: string): string => {
 const knownNames = (ast: SchemaAST.AST): string =>
   SchemaAST.isObjects(ast) ? ast.propertySignatures.map(({ name }) => String(name)).join(", ") : "";
 
-const formatterOf = (name: string) =>
+const makeFormatter = (name: string) =>
   SchemaIssue.makeFormatterStandardSchemaV1({
     leafHook: (issue) => {
       if (issue._tag === "MissingKey") return `missing ${name}`;
       if (issue._tag !== "UnexpectedKey") return SchemaIssue.defaultLeafHook(issue);
-      const known = knownNames(issue.ast);
-      return known === "" ? `unknown ${name}` : `unknown ${name}. Known: ${known}`;
+      const names = knownNames(issue.ast);
+      return names === "" ? `unknown ${name}` : `unknown ${name}. Known: ${names}`;
     },
   });
 
@@ -63,26 +63,26 @@ interface Fault {
 }
 
 /** The faults of a value, one by one. Those of unions have words of their own. @param isList whether the value is a list, which is counted in entries */
-const faultsOf = (
+const toFaults = (
   issue: SchemaIssue.Issue,
-  format: ReturnType<typeof formatterOf>,
+  format: ReturnType<typeof makeFormatter>,
   isList = false,
 ): readonly Fault[] => {
   switch (issue._tag) {
     case "Pointer":
-      return faultsOf(issue.issue, format).map(({ path, message }) => ({
+      return toFaults(issue.issue, format).map(({ path, message }) => ({
         path: [...issue.path, ...path],
         message,
       }));
     case "Encoding":
-      return faultsOf(issue.issue, format);
+      return toFaults(issue.issue, format);
     case "Composite":
-      return issue.issues.flatMap((inner) => faultsOf(inner, format, SchemaAST.isArrays(issue.ast)));
+      return issue.issues.flatMap((inner) => toFaults(inner, format, SchemaAST.isArrays(issue.ast)));
     case "AnyOf": {
       const reading = readUnion(issue);
       return typeof reading === "string"
         ? [{ path: [], message: reading }]
-        : reading.flatMap((inner) => faultsOf(inner, format));
+        : reading.flatMap((inner) => toFaults(inner, format));
     }
     default:
       return format(issue).issues.map(({ path, message }) => ({
@@ -106,7 +106,7 @@ const toRefusal = (faults: readonly Fault[], part: string): BadRequest => {
 
 export const invalidRequest = ({ kind, cause }: HttpApiError.HttpApiSchemaError): BadRequest => {
   const name = NAMES[kind] ?? "field";
-  return toRefusal(faultsOf(cause.issue, formatterOf(name)), kind === "Payload" ? "body" : name);
+  return toRefusal(toFaults(cause.issue, makeFormatter(name)), kind === "Payload" ? "body" : name);
 };
 
 /** The same for the fields of a body that an endpoint without fields does not read. The library's empty struct accepts them. */

@@ -20,7 +20,7 @@ import { Addresses } from "../limits.ts";
 import { RouteNames } from "../route-name.ts";
 
 /** A request as the record keeps it. */
-export interface Asked {
+export interface Attempt {
   readonly act: Act;
   /** Method and pattern: the ids of a path are in no row. */
   readonly route: string;
@@ -30,30 +30,30 @@ export interface Asked {
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** The request of this fiber. */
-export const askedHere = Effect.gen(function* () {
+export const currentAttempt = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const { method, url } = request;
-  const asked: Asked = {
+  const attempt: Attempt = {
     act: yield* unknownAct(request),
     route: (yield* RouteNames)(method, url),
     isChange: !READS.has(method),
   };
-  return asked;
+  return attempt;
 });
 
 /** A request below the router. */
-export const askedRaw = Effect.fnUntraced(function* (response: Pick<ServerResponse, "req" | "getHeader">) {
+export const rawAttempt = Effect.fnUntraced(function* (response: Pick<ServerResponse, "req" | "getHeader">) {
   const { method = "GET", url = "" } = response.req;
-  const asked: Asked = {
+  const attempt: Attempt = {
     act: yield* rawAct(response),
     route: (yield* RouteNames)(method, url),
     isChange: !READS.has(method),
   };
-  return asked;
+  return attempt;
 });
 
-const recorded = (
-  { act, route }: Asked,
+const recordAttempt = (
+  { act, route }: Attempt,
   by: { readonly id: string; readonly act: Partial<Act> },
   why: object,
 ) =>
@@ -87,21 +87,21 @@ const signInRequired = Effect.gen(function* () {
  */
 export const tokenRefused = Effect.fnUntraced(function* (
   hash: string,
-  asked: Asked | null,
+  asked: Attempt | null,
   otherwise: Unauthorized,
 ) {
-  const ended = yield* (yield* Identity).endedToken(hash, yield* Clock.currentTimeMillis);
-  if (ended === null) return otherwise;
-  const { tokenId, accountId, why } = ended;
-  if (asked !== null && isOnRecord(ended))
-    yield* recorded(asked, { id: tokenId, act: { actor: auditActor(ended), accountId } }, { why });
+  const token = yield* (yield* Identity).endedToken(hash, yield* Clock.currentTimeMillis);
+  if (token === null) return otherwise;
+  const { tokenId, accountId, why } = token;
+  if (asked !== null && isOnRecord(token))
+    yield* recordAttempt(asked, { id: tokenId, act: { actor: auditActor(token), accountId } }, { why });
   return why === "sign_in_required" ? yield* signInRequired : otherwise;
 });
 
 /** Puts a refusal for lack of a power on record, if the request would have changed something. */
-export const recordLack = (caller: Principal, asked: Asked, projectId: string | null) => (error: unknown) =>
+export const recordLack = (caller: Principal, asked: Attempt, projectId: string | null) => (error: unknown) =>
   error instanceof Forbidden && asked.isChange
-    ? recorded(
+    ? recordAttempt(
         asked,
         { id: caller.tokenId, act: { actor: auditActor(caller), accountId: caller.accountId, projectId } },
         { why: error.code, answer: error.error },

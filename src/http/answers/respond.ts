@@ -20,8 +20,8 @@ const SANE_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The request's id: the caller's if it is well-formed, otherwise a new one (api.md 1 "Base"). */
 export const requestId = ({ headers }: IncomingMessage): string => {
-  const given = headers["x-request-id"];
-  return typeof given === "string" && SANE_ID.test(given) ? given : randomUUID();
+  const header = headers["x-request-id"];
+  return typeof header === "string" && SANE_ID.test(header) ? header : randomUUID();
 };
 
 /** How many unread bytes Node discards after an answer to reuse the connection. */

@@ -68,11 +68,11 @@ export const errorBody = ({ error, code, details }: ApiError) => ({
   ...(details === undefined ? {} : { details }),
 });
 
-const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The answer for a record that does not exist, and for one of another account (threats.md T05). */
 export const notFound = (what: string): NotFound =>
-  new NotFound({ error: `${capitalized(what)} not found.`, code: "not_found" });
+  new NotFound({ error: `${capitalize(what)} not found.`, code: "not_found" });
 
 /**
  * One fault of a request as a sentence: "`limit` must be between 1 and 200.", "Unknown field `prompt`."
@@ -85,7 +85,7 @@ export const faultSentence = (path: string, message: string, part = "body"): str
   if (path === "") return text.startsWith("must ") ? `The ${part} ${text}.` : `Invalid ${part}: ${text}.`;
   if (text.startsWith("must ")) return `\`${path}\` ${text}.`;
   const [, lack, known = ""] = /^((?:unknown|missing) [^.]+)(\. Known: .+)?$/.exec(text) ?? [];
-  if (lack !== undefined) return `${capitalized(lack)} \`${path}\`${known}.`;
+  if (lack !== undefined) return `${capitalize(lack)} \`${path}\`${known}.`;
   return `Invalid \`${path}\`: ${text}.`;
 };
 

@@ -131,7 +131,7 @@ const logs: RawOperation = {
   },
 };
 
-const relayed = (id: string, summary: string): RawOperation => ({
+const relayOperation = (id: string, summary: string): RawOperation => ({
   tag: "relay",
   id,
   summary,
@@ -282,14 +282,14 @@ const RAW: Readonly<Record<string, Readonly<Record<string, RawOperation>>>> = {
   [`${SESSION}/attachments`]: { post: attach },
   [`${SESSION}/attachments/{id}`]: { get: attachment },
   [`${SESSION}/refresh`]: {
-    post: relayed("relay.refresh", "Fetch the session branch and restart the agent runtime in place."),
+    post: relayOperation("relay.refresh", "Fetch the session branch and restart the agent runtime in place."),
   },
-  [`${SESSION}/abort`]: { post: relayed("relay.abort", "End the agent's turn.") },
+  [`${SESSION}/abort`]: { post: relayOperation("relay.abort", "End the agent's turn.") },
   [`${SESSION}/runtime/{path}`]: {
-    "x-any-method": relayed("relay.runtime", "Call the agent runtime's own HTTP API."),
+    "x-any-method": relayOperation("relay.runtime", "Call the agent runtime's own HTTP API."),
   },
   [`${SESSION}/ports/{port}/{path}`]: {
-    "x-any-method": relayed("relay.port", "Call a port inside the sandbox."),
+    "x-any-method": relayOperation("relay.port", "Call a port inside the sandbox."),
   },
   "/v1/git/{repository}/info/refs": {
     get: {

@@ -101,10 +101,10 @@ export const nameText = (maxLength: number) => text(maxLength).check(oneLine);
 export const distinctBy = <K extends string>(subject: K) =>
   Schema.makeFilter((entries: readonly { readonly [_ in K]: string }[]) => {
     const subjects = entries.map((entry) => entry[subject]);
-    const repeated = subjects.findIndex((value, index) => subjects.indexOf(value) < index);
-    return repeated === -1
+    const repeatAt = subjects.findIndex((value, index) => subjects.indexOf(value) < index);
+    return repeatAt === -1
       ? undefined
-      : { path: [repeated, subject], issue: "must not be in the list twice" };
+      : { path: [repeatAt, subject], issue: "must not be in the list twice" };
   });
 
 /** Text that becomes an environment string, which is counted in bytes. */

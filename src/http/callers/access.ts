@@ -31,7 +31,7 @@ export type Lack =
   | { readonly by: "session" };
 
 /** Why the caller's token and role in the account lack the privilege. Null: they have it. `lackAt` asks for the project. */
-export const lackOf = (caller: Principal, privilege: Privilege): Lack | null => {
+export const findLack = (caller: Principal, privilege: Privilege): Lack | null => {
   const { callers, account } = standingFor(privilege);
   if (!callers.includes("stranger") && !callers.includes(callerKind(caller))) return { by: "token" };
   const { projectId } = caller;
@@ -51,7 +51,7 @@ export const lackInto = (
   session: { readonly id: string; readonly parentSessionId: string | null } | null,
 ): Lack | null => {
   const { agents = [] } = privilegeRule(privilege);
-  if (callerKind(caller) !== "session" || agents.length === 0) return lackOf(caller, privilege);
+  if (callerKind(caller) !== "session" || agents.length === 0) return findLack(caller, privilege);
   if (session === null) return null;
   const { sessionId } = caller;
   const isOwn = session.id === sessionId;
@@ -65,9 +65,9 @@ export const lackAt = (
   privilege: Privilege,
   { role, mergeRole }: Pick<Reached, "role" | "mergeRole">,
 ): Lack | null => {
-  const needed = neededRole(privilege, mergeRole);
-  if (needed === null || role === null || includesRole(role, needed)) return null;
-  return { by: "role", needed, role };
+  const minimum = neededRole(privilege, mergeRole);
+  if (minimum === null || role === null || includesRole(role, minimum)) return null;
+  return { by: "role", needed: minimum, role };
 };
 
 /**

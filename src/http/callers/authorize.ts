@@ -15,7 +15,7 @@ import { parseUuid, tokenHash, tokenKind } from "../../domain/ids.ts";
 import { Directory } from "../../services/directory.ts";
 import { Identity, type Path, type Principal } from "../../store/ports/people/identity.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
-import { callerKind, lackAt, lackOf, neededRole, reaches, type Lack } from "./access.ts";
+import { callerKind, lackAt, findLack, neededRole, reaches, type Lack } from "./access.ts";
 import { actingAs } from "./acting.ts";
 import { requireAllowed } from "./agent-rules.ts";
 import { answering } from "../steps/answers.ts";
@@ -35,7 +35,7 @@ import { sessionHash } from "../pages/dashboard-sessions.ts";
 import { invalidRequest, unknownFields } from "../answers/issues.ts";
 import { Addresses } from "../limits.ts";
 import { heldBy, Openings } from "./openings.ts";
-import { askedHere, recordLack, tokenRefused } from "../answers/refused-requests.ts";
+import { currentAttempt, recordLack, tokenRefused } from "../answers/refused-requests.ts";
 
 export const unauthorized = (): Unauthorized =>
   new Unauthorized({
@@ -45,7 +45,7 @@ export const unauthorized = (): Unauthorized =>
 
 const boundTo = (projectId: string): string => `This token works only in the project ${projectId}.`;
 
-const wordsOf = (caller: Principal, lack: Lack): string => {
+const lackWords = (caller: Principal, lack: Lack): string => {
   switch (lack.by) {
     case "token":
       return `A ${callerKind(caller)} token does not have permission to do this.`;
@@ -65,7 +65,7 @@ const wordsOf = (caller: Principal, lack: Lack): string => {
 
 /** 403, with what is missing. */
 export const forbidden = (caller: Principal, lack: Lack): Forbidden =>
-  new Forbidden({ error: wordsOf(caller, lack), code: "forbidden" });
+  new Forbidden({ error: lackWords(caller, lack), code: "forbidden" });
 
 /** 404. A bound token hears where it works, the same for every other project, whether or not that one exists (threats.md T02). */
 const noProject = ({ projectId, reached }: Arrived): NotFound => {
@@ -84,7 +84,7 @@ export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
   const { publicUrl } = yield* Addresses;
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof tokenRefused>>>();
-  const known = Effect.fnUntraced(function* (hash: string, path: Path | null) {
+  const findCaller = Effect.fnUntraced(function* (hash: string, path: Path | null) {
     const now = yield* Clock.currentTimeMillis;
     if (path === null) return yield* identity.authenticate(hash, now);
     const arrival = yield* identity.arrive(hash, now, path);
@@ -98,11 +98,15 @@ export const authenticator = Effect.gen(function* () {
     const hash =
       header === undefined ? yield* sessionHash(request, publicUrl) : hashOfBearer(BEARER.exec(header)?.[1]);
     if (hash === null) return yield* unauthorized();
-    const caller = yield* known(hash, path);
+    const caller = yield* findCaller(hash, path);
     if (caller !== null) return caller;
-    const asked = yield* Effect.provideService(askedHere, HttpServerRequest.HttpServerRequest, request);
+    const attempt = yield* Effect.provideService(
+      currentAttempt,
+      HttpServerRequest.HttpServerRequest,
+      request,
+    );
     return yield* Effect.flatMap(
-      Effect.provideContext(tokenRefused(hash, asked, unauthorized()), context),
+      Effect.provideContext(tokenRefused(hash, attempt, unauthorized()), context),
       Effect.fail,
     );
   });
@@ -121,7 +125,7 @@ const sandboxEnded = (): Forbidden =>
 const hashOfBearer = (token: string | undefined): string | null =>
   token === undefined || tokenKind(token) === null ? null : tokenHash(token);
 
-const privilegeOf = (endpoint: HttpApiEndpoint.Top): Privilege | null =>
+const endpointPrivilege = (endpoint: HttpApiEndpoint.Top): Privilege | null =>
   Option.getOrNull(Context.getOption(endpoint.annotations, Access));
 
 /** The middleware of every authenticated endpoint. */
@@ -133,20 +137,24 @@ export const authorizedLayer = Layer.effect(
     const directory = yield* Directory;
     const context = yield* Effect.context<Effect.Services<ReturnType<ReturnType<typeof recordLack>>>>();
     /** If the token or its role ends while the body still arrives, the request is refused. */
-    const bodyOf = (request: HttpServerRequest.HttpServerRequest, caller: Arrived, privilege: Privilege) =>
+    const receiveBody = (
+      request: HttpServerRequest.HttpServerRequest,
+      caller: Arrived,
+      privilege: Privilege,
+    ) =>
       Effect.scoped(
         Effect.gen(function* () {
           const { path, mergeRole = "owner" } = caller.reached ?? {};
           const needs = neededRole(privilege, mergeRole);
           const projectId = needs === null ? null : (path?.projectId ?? null);
-          const ended = yield* ending(heldBy(caller, { projectId, needs: needs ?? "viewer", session: null }));
+          const end = yield* ending(heldBy(caller, { projectId, needs: needs ?? "viewer", session: null }));
           yield* Effect.raceFirst(
             awaitBody(request, JSON_LIMIT_BYTES),
-            Effect.andThen(Deferred.await(ended), unauthorized()),
+            Effect.andThen(Deferred.await(end), unauthorized()),
           );
         }),
       );
-    const callerOf = (
+    const identify = (
       request: HttpServerRequest.HttpServerRequest,
       privilege: Privilege | null,
       path: Path | null,
@@ -160,9 +168,9 @@ export const authorizedLayer = Layer.effect(
         ),
       );
     return Authorized.of((handle, { endpoint }) => {
-      const privilege = privilegeOf(endpoint);
+      const privilege = endpointPrivilege(endpoint);
       const takesBody = endpoint.payload.size > 0;
-      const answered = inOneShape(handle);
+      const answer = inOneShape(handle);
       return Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest;
         const hasBody = takesBody || sendsBody(request);
@@ -170,22 +178,22 @@ export const authorizedLayer = Layer.effect(
         // The decoder refuses text that is not an id, for every token alike.
         const projectId = parseUuid(params["pid"] ?? "");
         // A session that is read now would be old when a body has arrived.
-        const path = projectId === null ? null : pathOf(projectId, hasBody ? undefined : params["sid"]);
-        const caller = yield* callerOf(request, privilege, path);
-        const permitted = Effect.gen(function* () {
+        const path = projectId === null ? null : toPath(projectId, hasBody ? undefined : params["sid"]);
+        const caller = yield* identify(request, privilege, path);
+        const call = Effect.gen(function* () {
           // An endpoint without a privilege is closed to all callers.
-          const lack = privilege === null ? { by: "token" as const } : lackOf(caller, privilege);
+          const lack = privilege === null ? { by: "token" as const } : findLack(caller, privilege);
           if (privilege === null || lack !== null) return yield* forbidden(caller, lack ?? { by: "token" });
           if (projectId !== null)
             yield* Effect.provideService(requireHere(caller, privilege), Directory, directory);
           // Read before decoding: the decoder takes any bytes that have arrived, without a size or time limit.
-          if (hasBody) yield* bodyOf(request, caller, privilege);
+          if (hasBody) yield* receiveBody(request, caller, privilege);
           if (hasBody && !takesBody) yield* requireEmpty(request);
-          return yield* Effect.provideService(answered, Caller, caller).pipe(actingAs(caller, request));
+          return yield* Effect.provideService(answer, Caller, caller).pipe(actingAs(caller, request));
         });
-        const asked = yield* askedHere;
-        return yield* Effect.tapError(permitted, (error) =>
-          Effect.provideContext(recordLack(caller, asked, projectId)(error), context),
+        const attempt = yield* currentAttempt;
+        return yield* Effect.tapError(call, (error) =>
+          Effect.provideContext(recordLack(caller, attempt, projectId)(error), context),
         );
       });
     });
@@ -207,7 +215,7 @@ export const requireRole = Effect.fnUntraced(function* (caller: Arrived, privile
 
 /** For a privilege that only a part of a route needs: fails with 403 for a token or a role without it. */
 export const requirePrivilege = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
-  const lack = lackOf(caller, privilege);
+  const lack = findLack(caller, privilege);
   if (lack !== null) return yield* forbidden(caller, lack);
   yield* requireRole(caller, privilege);
 });
@@ -221,7 +229,7 @@ const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Pri
     yield* requireAllowed(caller, reached.path.projectId, tool);
 });
 
-const pathOf = (projectId: string, sid: string | undefined): Path => ({
+const toPath = (projectId: string, sid: string | undefined): Path => ({
   projectId,
   sessionId: parseUuid(sid ?? ""),
 });

@@ -94,7 +94,7 @@ class Group {
   }
 }
 
-const keyOf = ({ credential, projectId, needs, session, expiresAt }: Held): string =>
+const groupKey = ({ credential, projectId, needs, session, expiresAt }: Held): string =>
   [
     credential.kind === "token" ? credential.id : credential.hash,
     projectId,
@@ -119,7 +119,7 @@ class Register {
   }
 
   hold(held: Held, cut: () => void): () => void {
-    const key = keyOf(held);
+    const key = groupKey(held);
     let group = this.#groups.get(key);
     if (group === undefined) {
       group = new Group(held);
@@ -140,18 +140,18 @@ class Register {
   /** The groups that a round checks: all of them at a poll, otherwise those named since the last round. */
   toCheck(isTime: boolean): readonly Group[] {
     const isAll = isTime || this.#isAllNamed;
-    const named = new Set(this.#named);
+    const ids = new Set(this.#named);
     this.#named.clear();
     this.#isAllNamed = false;
     this.isNamed.closeUnsafe();
     if (isTime) this.#leave();
     const groups = [...this.#groups.values()].filter((group) => !group.isEmpty);
-    return isAll ? groups : groups.filter(({ held }) => held.endsWith.some((id) => named.has(id)));
+    return isAll ? groups : groups.filter(({ held }) => held.endsWith.some((id) => ids.has(id)));
   }
 
   cut(groups: readonly Group[]): readonly (() => void)[] {
     return groups.flatMap((group) => {
-      const key = keyOf(group.held);
+      const key = groupKey(group.held);
       if (this.#groups.get(key) === group) this.#groups.delete(key);
       return group.takeAll();
     });
@@ -214,13 +214,13 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       if (isTime) nextPollAt = now + POLL_MS;
       const groups = register.toCheck(isTime);
       if (groups.length === 0) return;
-      const ended = new Set(
+      const endedGrants = new Set(
         yield* identity.ended(
           groups.map(({ held }) => held),
           now,
         ),
       );
-      yield* cutAll(register.cut(groups.filter(({ held }) => ended.has(held))));
+      yield* cutAll(register.cut(groups.filter(({ held }) => endedGrants.has(held))));
     });
     // The next check asks again.
     const round = Effect.catch(check, (error) =>

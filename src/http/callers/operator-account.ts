@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { Operations } from "../../store/ports/operations.ts";
-import { lackOf } from "./access.ts";
+import { findLack } from "./access.ts";
 import { Forbidden } from "../api/errors.ts";
 
 const isOperatorAccount = ({ accountId }: Principal) =>
@@ -12,7 +12,7 @@ const isOperatorAccount = ({ accountId }: Principal) =>
 
 /** Whether the caller may see the service itself. */
 export const mayOperate = (caller: Principal) =>
-  lackOf(caller, "operate_service") === null ? isOperatorAccount(caller) : Effect.succeed(false);
+  findLack(caller, "operate_service") === null ? isOperatorAccount(caller) : Effect.succeed(false);
 
 /** Fails with 403 for an owner of another account. */
 export const requireOperatorAccount = Effect.fnUntraced(function* (caller: Principal) {

@@ -37,8 +37,8 @@ export const noteSteering = Effect.fnUntraced(function* (
   session: Pick<Session, "id" | "origin" | "createdBy">,
   privilege: SteeringPrivilege,
 ) {
-  const steered = yield* makeSteered;
-  yield* steered(session, user, PRIVILEGES[privilege].act).pipe(
+  const steer = yield* makeSteered;
+  yield* steer(session, user, PRIVILEGES[privilege].act).pipe(
     Effect.catchTag("SubscriptionStays", () => Effect.fail(subscriptionStays())),
   );
 });

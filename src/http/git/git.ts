@@ -33,14 +33,14 @@ import { Suspensions } from "../../store/ports/connectors/suspensions.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
-import { lackAt, lackOf, neededRole, reaches } from "../callers/access.ts";
+import { lackAt, findLack, neededRole, reaches } from "../callers/access.ts";
 import type { Arrived } from "../api/access.ts";
 import { forbidden } from "../callers/authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
 import { noteSteering } from "../callers/steering.ts";
 import { heldBy, Openings, type Held } from "../callers/openings.ts";
-import { askedHere, recordLack, tokenRefused, type Asked } from "../answers/refused-requests.ts";
+import { currentAttempt, recordLack, tokenRefused, type Attempt } from "../answers/refused-requests.ts";
 import { apiErrorResponse, wrongMethod } from "../answers/respond.ts";
 import { gitFailed } from "../answers/refusals.ts";
 
@@ -73,7 +73,7 @@ const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
     });
   }
   const endpoint = yield* GitEndpoint;
-  const standing = yield* standingOf(held);
+  const standing = yield* readStanding(held);
   const call = {
     repository: { projectId: route.projectId },
     service: route.service,
@@ -84,7 +84,7 @@ const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
     protocol: request.headers["git-protocol"],
     disconnect: Effect.sync(() => void NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
   };
-  const ended = Effect.andThen(Deferred.await(standing.ended), credentialsNeeded());
+  const end = Effect.andThen(Deferred.await(standing.ended), credentialsNeeded());
   const answer = yield* Effect.raceFirst(
     route.kind === "advertise"
       ? endpoint.advertise(call)
@@ -94,13 +94,13 @@ const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
           contentType: request.headers["content-type"],
           contentEncoding: request.headers["content-encoding"],
         }),
-    ended,
+    end,
   );
-  const traced = yield* tracedGit(answer, { route, policy });
+  const response = yield* tracedGit(answer, { route, policy });
   const mayBeFirst = route.service === "git-receive-pack" && policy.writer.kind === "user";
   const isFirstPush = mayBeFirst && (yield* policy.protection).mayReplaceInitialCommit;
   return respond(
-    isFirstPush ? { ...traced, body: Stream.ensuring(traced.body, yield* rereading(route)) } : traced,
+    isFirstPush ? { ...response, body: Stream.ensuring(response.body, yield* rereading(route)) } : response,
   );
 });
 
@@ -114,7 +114,7 @@ const tracedGit = Effect.fnUntraced(function* (
   const { sessionId } = policy.writer;
   const key = `git/${yield* newUuid}`;
   const from = nowMs();
-  const ended = Effect.sync(() =>
+  const recordEnd = Effect.sync(() =>
     traces.span({
       name: "git",
       sessionId,
@@ -126,7 +126,7 @@ const tracedGit = Effect.fnUntraced(function* (
       attributes: { operation: route.service === "git-receive-pack" ? "push" : "fetch" },
     }),
   );
-  return { ...answer, body: Stream.ensuring(answer.body, ended) };
+  return { ...answer, body: Stream.ensuring(answer.body, recordEnd) };
 });
 
 /** The one push that may move the default branch brings a manifest, which is read after the push. */
@@ -141,22 +141,22 @@ const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
 });
 
 /** Whether a request's credential is still valid, while the request is under way. */
-const standingOf = Effect.fnUntraced(function* (held: Held) {
+const readStanding = Effect.fnUntraced(function* (held: Held) {
   const identity = yield* Identity;
-  const ended = yield* (yield* Openings).ending(held);
+  const end = yield* (yield* Openings).ending(held);
   const holds = Clock.currentTimeMillis.pipe(
     Effect.flatMap((now) => identity.ended([held], now)),
     Effect.map((over) => over.length === 0),
     Effect.orElseSucceed(() => false),
   );
-  const standing: Standing = { ended, holds };
+  const standing: Standing = { ended: end, holds };
   return standing;
 });
 
 const respond = ({ status, headers, body }: GitResponse): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.stream(body, { status, headers, contentType: headers["content-type"] ?? "text/plain" });
 
-const privilegeOf = (service: GitRoute["service"]): Privilege =>
+const routePrivilege = (service: GitRoute["service"]): Privilege =>
   service === "git-receive-pack" ? "write_ref" : "read_repository";
 
 /** The caller's write policy, and the grant that the request depends on. */
@@ -164,7 +164,7 @@ const accessFor = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   route: GitRoute,
 ) {
-  const password = passwordOf(request.headers["authorization"]);
+  const password = readPassword(request.headers["authorization"]);
   if (password === null) return yield* credentialsNeeded();
   const now = yield* Clock.currentTimeMillis;
   const hash = tokenHash(password);
@@ -172,9 +172,9 @@ const accessFor = Effect.fnUntraced(function* (
   if (tokenKind(password) !== null) {
     const path = { projectId: route.projectId, sessionId: null };
     const arrival = yield* (yield* Identity).arrive(hash, now, path);
-    const privilege = privilegeOf(route.service);
-    const asked = { ...(yield* askedHere), isChange: privilege === "write_ref" };
-    if (arrival === null) return yield* passwordRefused(hash, asked);
+    const privilege = routePrivilege(route.service);
+    const attempt = { ...(yield* currentAttempt), isChange: privilege === "write_ref" };
+    if (arrival === null) return yield* passwordRefused(hash, attempt);
     const caller = { ...arrival.caller, reached: arrival.reached };
     const { projectId } = route;
     const held = heldBy(caller, {
@@ -182,33 +182,36 @@ const accessFor = Effect.fnUntraced(function* (
       needs: neededRole(privilege, "owner") ?? "owner",
       session: null,
     });
-    const policy = userPolicy(caller, route).pipe(Effect.tapError(recordLack(caller, asked, projectId)));
+    const policy = userPolicy(caller, route).pipe(Effect.tapError(recordLack(caller, attempt, projectId)));
     return { policy: yield* policy, held, mayFetchSaves: mayFetchSaves(caller) };
   }
-  const minted = yield* (yield* CloneCredentials).find(hash, now);
-  if (minted === null) return yield* credentialsNeeded();
-  if (minted.projectId !== route.projectId) return yield* notFound("repository");
-  const writes = yield* writePolicy(route.projectId, { kind: "session", sessionId: minted.sessionId });
-  const policy = { ...writes, ownTokens: yield* tokensOf(minted.sessionId) };
+  const cloneCredential = yield* (yield* CloneCredentials).find(hash, now);
+  if (cloneCredential === null) return yield* credentialsNeeded();
+  if (cloneCredential.projectId !== route.projectId) return yield* notFound("repository");
+  const writes = yield* writePolicy(route.projectId, {
+    kind: "session",
+    sessionId: cloneCredential.sessionId,
+  });
+  const policy = { ...writes, ownTokens: yield* liveTokens(cloneCredential.sessionId) };
   const held: Held = {
     credential: { kind: "password", hash },
-    projectId: minted.projectId,
+    projectId: cloneCredential.projectId,
     needs: "member",
     session: null,
-    endsWith: [minted.sessionId],
-    expiresAt: minted.expiresAt,
+    endsWith: [cloneCredential.sessionId],
+    expiresAt: cloneCredential.expiresAt,
   };
   return { policy, held, mayFetchSaves: false };
 });
 
 /** Whether saved work is this caller's to fetch. A token of a sandbox never may. */
 const mayFetchSaves = (caller: Arrived): boolean =>
-  lackOf(caller, "fetch_saved_work") === null &&
+  findLack(caller, "fetch_saved_work") === null &&
   caller.reached?.role != null &&
   lackAt("fetch_saved_work", caller.reached) === null;
 
 /** The live tokens of a session's sandbox (ref-policy.ts W7). */
-const tokensOf = Effect.fnUntraced(function* (sessionId: string) {
+const liveTokens = Effect.fnUntraced(function* (sessionId: string) {
   const sandbox = yield* (yield* Sandboxes).newest(sessionId);
   const { cliToken, serviceKey } = yield* Keyring;
   return sandbox === null ? [] : [cliToken(sandbox.id), serviceKey(sandbox.id)];
@@ -248,8 +251,8 @@ export const writePolicy = Effect.fnUntraced(function* (
  */
 const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, service }: GitRoute) {
   const isPush = service === "git-receive-pack";
-  const privilege = privilegeOf(service);
-  if (lackOf(caller, privilege) !== null) {
+  const privilege = routePrivilege(service);
+  if (findLack(caller, privilege) !== null) {
     return yield* new Forbidden({
       error: "This token cannot be used for git. In a sandbox, use the clone credential.",
       code: "forbidden",
@@ -262,11 +265,11 @@ const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, se
   if (lack !== null) return yield* forbidden(caller, lack);
   const isOwner = isPush && caller.projectId === null && reached.role === "owner";
   const policy = yield* writePolicy(projectId, { kind: "user" }, isOwner);
-  return { ...policy, steers: yield* steersOf(caller, projectId) };
+  return { ...policy, steers: yield* makeSteering(caller, projectId) };
 });
 
 /** Notes whose sessions a person steers with a push (ref-policy.ts W8). */
-const steersOf = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
+const makeSteering = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
   const { get } = yield* Sessions;
   const services = yield* Effect.context<Suspensions>();
   const steer = Effect.fnUntraced(function* (id: string) {
@@ -284,7 +287,7 @@ const steersOf = Effect.fnUntraced(function* (caller: Arrived, projectId: string
 });
 
 /** A 401 would make git forget the password, which works again after a sign-in. */
-const passwordRefused = Effect.fnUntraced(function* (hash: string, asked: Asked) {
+const passwordRefused = Effect.fnUntraced(function* (hash: string, asked: Attempt) {
   const error = yield* tokenRefused(hash, asked, credentialsNeeded());
   return yield* error.code === "sign_in_required"
     ? Effect.fail(new Forbidden({ error: error.error, code: error.code }))
@@ -297,7 +300,7 @@ const credentialsNeeded = () =>
     code: "unauthorized",
   });
 
-function passwordOf(header: string | undefined): string | null {
+function readPassword(header: string | undefined): string | null {
   const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(header ?? "")?.[1];
   if (encoded === undefined) return null;
   const text = Buffer.from(encoded, "base64").toString("utf8");

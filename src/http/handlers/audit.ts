@@ -25,11 +25,11 @@ const eventForm = wireForm(AuditEventWire);
 class TokenEnded extends Data.TaggedError("TokenEnded") {}
 
 /** All rows from the cursor on, a portion at a time. If the token or the role ends first, the answer breaks off. */
-const exported = Effect.fnUntraced(function* (wish: AuditRequest) {
+const exportRows = Effect.fnUntraced(function* (wish: AuditRequest) {
   const { list } = yield* Audit;
   const { ending } = yield* Openings;
   const held = heldBy(yield* Caller, { projectId: wish.projectId, needs: "owner", session: null });
-  const ended = yield* ending(held);
+  const end = yield* ending(held);
   const lines = Stream.paginate(wish.cursor, (cursor) =>
     Effect.map(list({ ...wish, cursor, limit: PORTION }), ({ items, nextCursor }) => [
       items.map((event) => `${JSON.stringify(eventForm(event))}\n`),
@@ -37,7 +37,7 @@ const exported = Effect.fnUntraced(function* (wish: AuditRequest) {
     ]),
   );
   const body = Stream.encodeText(lines).pipe(
-    Stream.interruptWhen(Effect.andThen(Deferred.await(ended), Effect.fail(new TokenEnded()))),
+    Stream.interruptWhen(Effect.andThen(Deferred.await(end), Effect.fail(new TokenEnded()))),
   );
   return HttpServerResponse.stream(body, { contentType: LINES });
 });
@@ -52,7 +52,8 @@ interface Query {
   readonly project?: string;
 }
 
-const momentOf = (text: string | undefined): number | null => (text === undefined ? null : Date.parse(text));
+const parseMoment = (text: string | undefined): number | null =>
+  text === undefined ? null : Date.parse(text);
 
 const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerRequest.HttpServerRequest) {
   const { accountId } = yield* Caller;
@@ -62,10 +63,10 @@ const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerReq
     projectId: query.project ?? null,
     actorId: query.actor ?? null,
     action: query.action ?? null,
-    since: momentOf(query.since),
-    until: momentOf(query.until),
+    since: parseMoment(query.since),
+    until: parseMoment(query.until),
   };
-  if ((request.headers["accept"] ?? "").includes(LINES)) return yield* exported(wish);
+  if ((request.headers["accept"] ?? "").includes(LINES)) return yield* exportRows(wish);
   const page = yield* (yield* Audit).list(wish);
   return { events: page.items.map(eventForm), next_cursor: page.nextCursor };
 });

@@ -6,7 +6,7 @@ import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
-import { answering, opened, sessionFor } from "../steps/answers.ts";
+import { answering, ensureConversation, sessionFor } from "../steps/answers.ts";
 import { instant } from "../steps/wire.ts";
 import { conversationWire } from "../steps/sessions/conversation-wire.ts";
 import { ConversationGroup } from "../api/sessions/conversation.ts";
@@ -16,11 +16,11 @@ const page = Effect.fnUntraced(function* (
   sessionId: string,
   { before = null, limit = PAGE_DEFAULT }: { readonly before?: string | null; readonly limit?: number },
 ) {
-  yield* opened(sessionId);
-  const found = yield* (yield* Conversations)
+  yield* ensureConversation(sessionId);
+  const portion = yield* (yield* Conversations)
     .page(sessionId, { before, limit })
     .pipe(Effect.catchTag("BadCursor", () => badRequest("before", "must be the cursor of an earlier page")));
-  return found === null ? yield* notFound("session") : conversationWire(found);
+  return portion === null ? yield* notFound("session") : conversationWire(portion);
 });
 
 /** How many messages a search shows. */

@@ -16,7 +16,7 @@ import { DeviceLoginsGroup } from "../api/device-logins.ts";
 import { Platform } from "../api/platform.ts";
 
 /** What the person typed. A text that cannot be a code is no guess. */
-const typed = Effect.fnUntraced(function* (written: string) {
+const readLoginCode = Effect.fnUntraced(function* (written: string) {
   const code = readCode(written);
   if (code === null) return yield* badRequest("code", "must be the eight letters that the program shows");
   const { user, tokenId } = yield* Caller;
@@ -24,7 +24,7 @@ const typed = Effect.fnUntraced(function* (written: string) {
 });
 
 /** The login, or the error that the person gets without it. */
-const found = (login: DeviceLogin | "too_many" | null) => {
+const requireLogin = (login: DeviceLogin | "too_many" | null) => {
   if (login === "too_many")
     return new TooMany({
       error: `${MISSES_MAX} wrong codes. Try again ${MISSES_MS / 60_000} minutes after the first of them.`,
@@ -62,18 +62,20 @@ const decidedBy =
         };
 
 const look = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
-  return wire(yield* found(yield* (yield* DeviceLogins).look(yield* typed(code))));
+  return wire(yield* requireLogin(yield* (yield* DeviceLogins).look(yield* readLoginCode(code))));
 });
 
 const approve = Effect.fnUntraced(function* ({ code, ...wanted }: WantedGrant & { readonly code: string }) {
   const grant = yield* tokenGrant(wanted);
-  const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant });
-  return wire(yield* found(yield* decided.pipe(withAudit(decidedBy("device_login.approved", grant)))));
+  const decision = (yield* DeviceLogins).decide({ ...(yield* readLoginCode(code)), grant });
+  return wire(
+    yield* requireLogin(yield* decision.pipe(withAudit(decidedBy("device_login.approved", grant)))),
+  );
 });
 
 const deny = Effect.fnUntraced(function* ({ code }: { readonly code: string }) {
-  const decided = (yield* DeviceLogins).decide({ ...(yield* typed(code)), grant: null });
-  yield* found(yield* decided.pipe(withAudit(decidedBy("device_login.denied"))));
+  const decision = (yield* DeviceLogins).decide({ ...(yield* readLoginCode(code)), grant: null });
+  yield* requireLogin(yield* decision.pipe(withAudit(decidedBy("device_login.denied"))));
 });
 
 export const deviceLoginHandlers = HttpApiBuilder.group(

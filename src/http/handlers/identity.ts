@@ -84,15 +84,15 @@ const lastSignIn = () =>
 const removeIdentity = Effect.fnUntraced(function* (id: string) {
   const { user } = yield* Caller;
   const issuers = (yield* SignInProviders).map(({ issuer }) => issuer);
-  const removed = yield* (yield* Identities).remove({ userId: user.id, id, issuers }).pipe(
+  const identity = yield* (yield* Identities).remove({ userId: user.id, id, issuers }).pipe(
     withAudit((identity) => {
       if (identity === null || identity === "last") return null;
       const { issuer, subject, name } = identity;
       return { action: "identity.removed", target: user.id, changes: { issuer, subject, name } };
     }),
   );
-  if (removed === null) return yield* notFound("identity");
-  if (removed === "last") return yield* lastSignIn();
+  if (identity === null) return yield* notFound("identity");
+  if (identity === "last") return yield* lastSignIn();
 });
 
 export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup), "identity", (handlers) =>
@@ -116,8 +116,8 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
           const owner = { accountId: caller.accountId, userId: listReader(caller) };
           const now = yield* Clock.currentTimeMillis;
           const row = { action: "token.deleted", target: params.id } as const;
-          const deleted = (yield* Identity).deleteToken(owner, params.id, now);
-          if (!(yield* deleted.pipe(withAudit((isDeleted) => (isDeleted ? row : null)))))
+          const deletion = (yield* Identity).deleteToken(owner, params.id, now);
+          if (!(yield* deletion.pipe(withAudit((isDeleted) => (isDeleted ? row : null)))))
             return yield* notFound("token");
         }),
       ),
@@ -138,8 +138,8 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
         Effect.gen(function* () {
           const { user } = yield* Caller;
           const row = { action: "browser.all_ended", target: user.id } as const;
-          const ended = (yield* BrowserSessions).endAll(user.id);
-          yield* ended.pipe(withAudit((isEnded) => (isEnded ? row : null)));
+          const sweep = (yield* BrowserSessions).endAll(user.id);
+          yield* sweep.pipe(withAudit((isEnded) => (isEnded ? row : null)));
         }),
       ),
     )
@@ -157,8 +157,8 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
       answering(
         Effect.gen(function* () {
           const row = { action: "browser.ended", target: params.id } as const;
-          const ended = (yield* BrowserSessions).end((yield* Caller).user.id, params.id);
-          if (!(yield* ended.pipe(withAudit((isEnded) => (isEnded ? row : null)))))
+          const ending = (yield* BrowserSessions).end((yield* Caller).user.id, params.id);
+          if (!(yield* ending.pipe(withAudit((isEnded) => (isEnded ? row : null)))))
             return yield* notFound("browser");
         }),
       ),

@@ -25,7 +25,7 @@ import { Transitions } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
 import { notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
-import { answering, opened, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
+import { answering, ensureConversation, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { triggerFor, type TriggerPath } from "../steps/projects/hand-fires.ts";
 import { machineView } from "../steps/machine-view.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
@@ -133,15 +133,15 @@ const idleAt = Effect.fnUntraced(function* ({ id, status, runningAt }: Session) 
 });
 
 const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
-  const found = yield* sessionFor(yield* Caller, path);
+  const target = yield* sessionFor(yield* Caller, path);
   const { memory, get } = yield* Sessions;
-  const [loaded, now] = [yield* memory.load(found.id), yield* get(found.id)];
+  const [loaded, now] = [yield* memory.load(target.id), yield* get(target.id)];
   if (loaded === null || now === null) return yield* notFound("session");
   const sandbox = now.sandboxId === null ? null : yield* (yield* Sandboxes).get(now.sandboxId);
   return yield* machineView(
     {
       machine: "session",
-      actor: { kind: "session", id: found.id },
+      actor: { kind: "session", id: target.id },
       snapshot: loaded.snapshot,
       facts: [
         ...(yield* turnFacts(now)),
@@ -158,17 +158,18 @@ const session = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
 const sandbox = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
   const { id: sessionId } = yield* sessionFor(yield* Caller, path);
   const { memory, newest } = yield* Sandboxes;
-  const found = yield* newest(sessionId);
-  const loaded = found === null ? null : yield* memory.load(found.id);
-  if (found === null || loaded === null) return yield* notFound("sandbox of this session");
-  const failed = found.failure === null ? [] : [found.failure.message, ADVICE[found.failure.code]];
+  const newestSandbox = yield* newest(sessionId);
+  const loaded = newestSandbox === null ? null : yield* memory.load(newestSandbox.id);
+  if (newestSandbox === null || loaded === null) return yield* notFound("sandbox of this session");
+  const failure =
+    newestSandbox.failure === null ? [] : [newestSandbox.failure.message, ADVICE[newestSandbox.failure.code]];
   return yield* machineView(
     {
       machine: "sandbox",
-      actor: { kind: "sandbox", id: found.id },
+      actor: { kind: "sandbox", id: newestSandbox.id },
       snapshot: loaded.snapshot,
-      facts: [...(yield* waitFacts(found)), ...failed],
-      due: { "boot.failed": bootDeadline(found) },
+      facts: [...(yield* waitFacts(newestSandbox)), ...failure],
+      due: { "boot.failed": bootDeadline(newestSandbox) },
     },
     pageRequest(query),
   );
@@ -176,13 +177,13 @@ const sandbox = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
 
 const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Query) {
   const { id } = yield* sessionFor(yield* Caller, path);
-  yield* opened(id);
+  yield* ensureConversation(id);
   const { memory, item } = yield* Conversations;
   const loaded = yield* memory.load(id);
   if (loaded === null) return yield* notFound("session");
   const { queue, held, sandboxId, requests, attended } = loaded.snapshot.context;
   const [oldest] = requests;
-  const asked = oldest === undefined || !attended ? null : yield* item(id, oldest);
+  const request = oldest === undefined || !attended ? null : yield* item(id, oldest);
   const { requestTtlMs } = yield* Limits;
   const facts = [
     ...(sandboxId === null ? ["No sandbox takes messages now."] : []),
@@ -195,7 +196,7 @@ const conversation = Effect.fnUntraced(function* (path: SessionPath, query: Quer
       actor: { kind: "conversation", id },
       snapshot: loaded.snapshot,
       facts,
-      due: { "answer.given": asked === null ? null : asked.createdAt + requestTtlMs },
+      due: { "answer.given": request === null ? null : request.createdAt + requestTtlMs },
     },
     pageRequest(query),
   );
@@ -205,9 +206,9 @@ type NumberPath = { readonly pid: string; readonly number: number };
 
 const changeRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath, query: Query) {
   yield* requireProject(yield* Caller, pid);
-  const found = yield* (yield* ProposedWork).actor(pid, number);
-  if (found === null) return yield* notFound("change request");
-  const { id, snapshot } = found;
+  const actor = yield* (yield* ProposedWork).actor(pid, number);
+  if (actor === null) return yield* notFound("change request");
+  const { id, snapshot } = actor;
   const isInDoubt = snapshot.state === "open" && snapshot.context.sides !== null;
   return yield* machineView(
     {
@@ -223,11 +224,11 @@ const changeRequest = Effect.fnUntraced(function* ({ pid, number }: NumberPath, 
 
 const account = Effect.fnUntraced(function* (query: Query) {
   const { accountId: id } = yield* Caller;
-  const found = yield* (yield* Identity).account(id);
-  if (found === null) return yield* notFound("account");
+  const row = yield* (yield* Identity).account(id);
+  if (row === null) return yield* notFound("account");
   const actor = { kind: "account", id } as const;
   const newest = yield* (yield* Transitions).newest(actor);
-  const { activeSessions, sessionCap, queuedFires } = found;
+  const { activeSessions, sessionCap, queuedFires } = row;
   const isFull = activeSessions >= sessionCap;
   return yield* machineView(
     {
@@ -276,11 +277,11 @@ const trigger = Effect.fnUntraced(function* (path: TriggerPath, query: Query) {
   const project = yield* projectFor(yield* Caller, path.pid);
   const facts = yield* triggerFacts(path);
   const { triggers } = yield* triggerListing(project);
-  const found = triggers.find(({ slug }) => slug === path.slug);
-  if (found === undefined) return yield* notFound("trigger");
+  const listing = triggers.find(({ slug }) => slug === path.slug);
+  if (listing === undefined) return yield* notFound("trigger");
   const actor = { kind: "trigger", id: triggerActorId(path.pid, path.slug) } as const;
-  const isOff = !found.enabled || project.status !== "active";
-  if (found.type !== "cron") {
+  const isOff = !listing.enabled || project.status !== "active";
+  if (listing.type !== "cron") {
     const next = isOff || project.triggersPaused ? [] : [DELIVERY];
     const nothing = { state: null, since: null, pending: [], transitions: [], next_cursor: null };
     return { machine: null, id: actor.id, why: [STATELESS, ...facts], next, ...nothing };
@@ -288,7 +289,7 @@ const trigger = Effect.fnUntraced(function* (path: TriggerPath, query: Query) {
   const newest = yield* (yield* Transitions).newest(actor);
   // A trigger that is switched off has no timer, whatever its actor did last.
   const state = isOff ? "waiting" : (newest?.last.to ?? "waiting");
-  const at = found.next_fire_at === null ? null : Date.parse(found.next_fire_at);
+  const at = listing.next_fire_at === null ? null : Date.parse(listing.next_fire_at);
   const view = yield* machineView(
     {
       machine: "trigger",

@@ -38,10 +38,10 @@ import { noteSteering } from "../callers/steering.ts";
 import { requireFewBytes, requireKnown } from "../steps/sessions/attached-files.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { takesNoMessages, unknownModel } from "../answers/refusals.ts";
-import { answering, opened, sessionFor } from "../steps/answers.ts";
+import { answering, ensureConversation, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
 import { checkEffort, checkModelName } from "../steps/sessions/model-names.ts";
-import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
+import { restartSession, type RestartWish } from "../steps/sessions/restarting.ts";
 import { MessagesGroup } from "../api/sessions/messages.ts";
 import { lackedBy } from "../../domain/runtimes/runtime.ts";
 import { Platform } from "../api/platform.ts";
@@ -62,7 +62,7 @@ type ItemPath = SessionPath & { readonly id: string };
 const conversing = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   if (!(yield* takesMessages(session.projectId, session.agentName))) return yield* takesNoMessages();
-  yield* opened(session.id);
+  yield* ensureConversation(session.id);
   return session;
 });
 
@@ -72,7 +72,7 @@ const tell = Effect.fnUntraced(function* (sessionId: string, event: Conversation
     .pipe(Effect.catchTag("CapReached", Effect.die));
 });
 
-const authorOf = ({ user }: Principal): Author => ({
+const toAuthor = ({ user }: Principal): Author => ({
   kind: "user",
   userId: user.id,
   name: user.name,
@@ -107,7 +107,7 @@ const checkWish = Effect.fnUntraced(function* (
 });
 
 /** The named attachments, as parts of the message. */
-const filesOf = Effect.fnUntraced(function* (sessionId: string, ids: readonly string[]) {
+const findFiles = Effect.fnUntraced(function* (sessionId: string, ids: readonly string[]) {
   const heads = yield* (yield* Conversations).attachmentHeads(sessionId, ids);
   yield* requireKnown(
     ids,
@@ -139,7 +139,7 @@ const idTaken = () =>
     code: "id_taken",
   });
 
-const itemOf = Effect.fnUntraced(function* (sessionId: string, id: string, what: string) {
+const findItem = Effect.fnUntraced(function* (sessionId: string, id: string, what: string) {
   return (yield* (yield* Conversations).item(sessionId, id)) ?? (yield* notFound(what));
 });
 
@@ -157,10 +157,10 @@ const isAwake = ({ status, ending }: Session): boolean => isLive(status) && endi
  * A message to a session that has ended, or is about to stop, starts it again. The message waits until its new sandbox
  * runs.
  */
-const awakened = Effect.fnUntraced(function* (session: Session, params: SessionPath, wish: RestartWish) {
+const wake = Effect.fnUntraced(function* (session: Session, params: SessionPath, wish: RestartWish) {
   if (isAwake(session)) return;
   // Another request may have restarted it meanwhile.
-  yield* restarted(params, wish).pipe(
+  yield* restartSession(params, wish).pipe(
     Effect.catchIf(
       (error) => error instanceof Conflict && error.code === "not_restartable",
       () => Effect.void,
@@ -178,15 +178,15 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
   if (former !== null)
     return isSame(former, wish, caller.user.id) ? { message: former, isNew: false } : yield* idTaken();
   yield* refuseSecretsIn(session.projectId, [wish.text ?? ""]);
-  const files = yield* filesOf(session.id, wish.attachments ?? []);
+  const files = yield* findFiles(session.id, wish.attachments ?? []);
   yield* noteSteering(caller, session, "instruct_agent");
-  yield* awakened(session, params, wish);
+  yield* wake(session, params, wish);
   const { accepted } = yield* tell(session.id, {
     type: "message.posted",
     messageId: wish.id,
     isUrgent: wish.delivery === "interrupt",
     message: {
-      author: authorOf(caller),
+      author: toAuthor(caller),
       text: wish.text ?? "",
       files,
       model: wish.model ?? null,
@@ -196,7 +196,7 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
   });
   // The session may have begun to stop since it was looked at.
   const now = yield* (yield* Sessions).get(session.id);
-  if (accepted && isAwake(session) && now !== null) yield* Effect.ignore(awakened(now, params, wish));
+  if (accepted && isAwake(session) && now !== null) yield* Effect.ignore(wake(now, params, wish));
   const message = yield* item(session.id, wish.id);
   // A second request with the same id may have been first.
   if (message === null) return yield* queueFull();
@@ -205,11 +205,11 @@ export const post = Effect.fnUntraced(function* (params: SessionPath, wish: Mess
 
 export const cancel = Effect.fnUntraced(function* (params: ItemPath) {
   const session = yield* conversing(params);
-  const message = yield* itemOf(session.id, params.id, "message");
+  const message = yield* findItem(session.id, params.id, "message");
   if (message.kind !== "message" || message.role !== "user") return yield* notFound("message");
   yield* tell(session.id, { type: "message.cancelled", messageId: message.id });
   // The record decides: the agent of a sandbox that was lost a moment ago may have had the message.
-  const { status } = yield* itemOf(session.id, params.id, "message");
+  const { status } = yield* findItem(session.id, params.id, "message");
   if (status === "cancelled") return;
   return yield* new Conflict({
     error: "The agent has the message already, or is about to get it. Interrupt the agent instead.",
@@ -226,16 +226,19 @@ const UNTIL_HEARD = { schedule: Schedule.spaced("100 millis"), times: 50 };
 export const interrupt = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* conversing(params);
   const { get } = yield* Conversations;
-  let shown: Turn | undefined;
-  const told = Effect.gen(function* () {
+  let target: Turn | undefined;
+  const interruption = Effect.gen(function* () {
     const { accepted } = yield* tell(session.id, { type: "interrupt.requested" });
     if (accepted) return { accepted, isShown: false };
     const turn = (yield* get(session.id))?.turn;
-    shown ??= turn;
+    target ??= turn;
     // A later turn is not meant.
-    return { accepted, isShown: turn?.state === "running" && turn.since === shown?.since };
+    return { accepted, isShown: turn?.state === "running" && turn.since === target?.since };
   });
-  const { accepted } = yield* Effect.repeat(told, { ...UNTIL_HEARD, while: ({ isShown }) => isShown });
+  const { accepted } = yield* Effect.repeat(interruption, {
+    ...UNTIL_HEARD,
+    while: ({ isShown }) => isShown,
+  });
   return { interrupted: accepted };
 });
 
@@ -257,10 +260,10 @@ const wordsIn = (given: GivenAnswer): readonly string[] => {
 /** The approval of a plan in the machine's form. */
 const approving = Effect.fnUntraced(function* (plan: ProposedPlan | undefined, mode: string | undefined) {
   const modes = (plan?.modes ?? []).map(({ id }) => id);
-  const chosen = mode ?? modes[0];
-  if (chosen === undefined)
+  const choice = mode ?? modes[0];
+  if (choice === undefined)
     return yield* badRequest("approve", "must be left out, because the request is no plan");
-  if (modes.includes(chosen)) return { approve: true as const, mode: chosen };
+  if (modes.includes(choice)) return { approve: true as const, mode: choice };
   return yield* badRequest("mode", `must be one of: ${modes.join(", ")}`);
 });
 
@@ -288,7 +291,7 @@ const fitting = Effect.fnUntraced(function* ({ request }: Item, given: GivenAnsw
 const UNANSWERED = "The agent's turn ended before an answer came. Answer with a message.";
 
 /** Of several answers the first one wins. The others learn who gave it. */
-const settled = (item: Item) =>
+const alreadySettled = (item: Item) =>
   new Conflict({
     error:
       item.status === "interrupted" && item.answer === null
@@ -305,7 +308,7 @@ const give = (sessionId: string, event: Extract<ConversationEvent, { type: "answ
   Effect.repeat(
     Effect.gen(function* () {
       const { accepted } = yield* tell(sessionId, event);
-      return { accepted, request: yield* itemOf(sessionId, event.requestId, "request") };
+      return { accepted, request: yield* findItem(sessionId, event.requestId, "request") };
     }),
     { ...UNTIL_HEARD, while: ({ accepted, request }) => !accepted && isWaiting(request) },
   );
@@ -324,33 +327,35 @@ const approvedPlan = Effect.fnUntraced(function* (author: Author, agent: string)
 
 export const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
   const session = yield* conversing(params);
-  const asked = yield* itemOf(session.id, params.id, "request");
-  if (asked.kind !== "request") return yield* notFound("request");
-  if (!isWaiting(asked)) return yield* settled(asked);
+  const requestItem = yield* findItem(session.id, params.id, "request");
+  if (requestItem.kind !== "request") return yield* notFound("request");
+  if (!isWaiting(requestItem)) return yield* alreadySettled(requestItem);
   yield* refuseSecretsIn(session.projectId, wordsIn(given));
-  const fits = yield* fitting(asked, given);
+  const fits = yield* fitting(requestItem, given);
   const caller = yield* Caller;
   yield* noteSteering(caller, session, "settle_request");
   const begins =
-    "approve" in fits && asked.request?.plan?.in_turn !== true
-      ? yield* approvedPlan(authorOf(caller), fits.mode)
+    "approve" in fits && requestItem.request?.plan?.in_turn !== true
+      ? yield* approvedPlan(toAuthor(caller), fits.mode)
       : null;
   // An approval that begins a turn is a message.
-  if (begins !== null) yield* awakened(session, params, {});
+  if (begins !== null) yield* wake(session, params, {});
   const { accepted, request } = yield* give(session.id, {
     type: "answer.given",
-    requestId: asked.id,
+    requestId: requestItem.id,
     answer: fits,
-    by: authorOf(caller),
+    by: toAuthor(caller),
     ...(begins !== null && { begins }),
   });
   // The session may have begun to stop since it was looked at.
   const now = yield* (yield* Sessions).get(session.id);
   if (accepted && begins !== null && isAwake(session) && now !== null)
-    yield* Effect.ignore(awakened(now, params, {}));
+    yield* Effect.ignore(wake(now, params, {}));
   if (isWaiting(request)) return yield* notYet();
   // The request may be closed before the actor knows it. Then no answer is kept.
-  return accepted && request.answer !== null ? { request: itemWire(request) } : yield* settled(request);
+  return accepted && request.answer !== null
+    ? { request: itemWire(request) }
+    : yield* alreadySettled(request);
 });
 
 const notRunning = () =>
@@ -371,8 +376,12 @@ const models = Effect.fnUntraced(function* (params: SessionPath) {
   const { id, accountId, projectId, origin, createdBy } = session;
   const personId = yield* credentialOwner({ id, origin, createdBy });
   const { providers } = yield* usableModels({ accountId, projectId, personId });
-  const priced = offers.models.map((model) => ({ ...knownFacts(model.id, providers), ...model }));
-  return { ...offers, models: priced, lacks: agent._tag === "Some" ? lackedBy(agent.value.runtime) : [] };
+  const modelOptions = offers.models.map((model) => ({ ...knownFacts(model.id, providers), ...model }));
+  return {
+    ...offers,
+    models: modelOptions,
+    lacks: agent._tag === "Some" ? lackedBy(agent.value.runtime) : [],
+  };
 });
 
 const unreachable = () =>

@@ -85,12 +85,12 @@ const duties = Effect.gen(function* () {
 const read = Effect.gen(function* () {
   const now = yield* Clock.currentTimeMillis;
   const operations = yield* Operations;
-  const held = yield* operations.sandboxesByNode;
+  const sandboxes = yield* operations.sandboxesByNode;
   return {
     now,
     database: yield* operations.database,
     nodes: yield* (yield* Nodes).all,
-    countSandboxes: (nodeId: string) => held.get(nodeId) ?? 0,
+    countSandboxes: (nodeId: string) => sandboxes.get(nodeId) ?? 0,
     scheduler: yield* (yield* Scheduler).state,
     ...(yield* operations.backlogs),
     ownerless: (yield* (yield* Sessions).ownerless).length,
@@ -107,53 +107,53 @@ const read = Effect.gen(function* () {
 
 const show = Effect.gen(function* () {
   yield* requireOperatorAccount(yield* Caller);
-  const seen = yield* read;
-  const { database, scheduler, boots } = seen;
+  const state = yield* read;
+  const { database, scheduler, boots } = state;
   const { name, summary } = yield* SandboxProvider;
   const { last } = yield* Examined;
   return serviceForm({
     version: (yield* ThisNode).version,
     runtimeVersion: process.versions.node,
     nodeId: (yield* ThisNode).id,
-    startedAt: seen.now - Math.round(process.uptime() * 1000),
-    problems: findProblems(seen),
+    startedAt: state.now - Math.round(process.uptime() * 1000),
+    problems: findProblems(state),
     database,
-    nodes: seen.nodes.map((node) => ({ ...node, sandboxes: seen.countSandboxes(node.id) })),
+    nodes: state.nodes.map((node) => ({ ...node, sandboxes: state.countSandboxes(node.id) })),
     scheduler,
-    queues: { fires: seen.fires, commands: seen.commands },
-    ownerlessSessions: seen.ownerless,
-    staleManifests: seen.stale,
+    queues: { fires: state.fires, commands: state.commands },
+    ownerlessSessions: state.ownerless,
+    staleManifests: state.stale,
     sandboxes: {
       provider: name,
       summary,
       ...(yield* BootPlaces).state(),
       doctor: last && { at: last.at, ...last.report },
     },
-    boots: { since: seen.now - BOOTS_MS, ...boots },
-    actors: newestOfEach(seen.moved).map(showActor),
-    duties: seen.duties,
+    boots: { since: state.now - BOOTS_MS, ...boots },
+    actors: newestOfEach(state.moved).map(showActor),
+    duties: state.duties,
   });
 });
 
 /** Starts one real sandbox, probes it and removes it. */
 const examine = Effect.gen(function* () {
   yield* requireOperatorAccount(yield* Caller);
-  const examined = yield* Examined;
+  const examination = yield* Examined;
   const { doctor } = yield* SandboxProvider;
-  if (examined.isRunning)
+  if (examination.isRunning)
     return yield* new Conflict({
       error: "An examination is running. Try again in a moment.",
       code: "examination_running",
     });
-  examined.isRunning = true;
+  examination.isRunning = true;
   const report = yield* Effect.ensuring(
     doctor,
     Effect.sync(() => {
-      examined.isRunning = false;
+      examination.isRunning = false;
     }),
   );
   const at = yield* Clock.currentTimeMillis;
-  examined.last = { at, report };
+  examination.last = { at, report };
   return doctorForm({ at, ...report });
 });
 

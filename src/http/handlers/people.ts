@@ -37,7 +37,7 @@ const lastOwner = () =>
     code: "last_owner",
   });
 
-const found = (person: Person | "last_owner" | null) => {
+const personAnswer = (person: Person | "last_owner" | null) => {
   if (person === null) return Effect.fail(notFound("person"));
   return person === "last_owner" ? Effect.fail(lastOwner()) : Effect.succeed(personForm(person));
 };
@@ -55,11 +55,11 @@ const deactivate = Effect.fnUntraced(function* (id: string) {
   const { accountId } = yield* Caller;
   const now = yield* Clock.currentTimeMillis;
   const row = stateChanged("person.deactivated");
-  const ended = people.deactivate(accountId, id, now).pipe(
+  const deactivation = people.deactivate(accountId, id, now).pipe(
     // One who was deactivated before stays as she is.
     withAudit((person) => (typeof person === "object" && person?.deactivatedAt !== now ? null : row(person))),
   );
-  const answer = yield* found(yield* ended);
+  const answer = yield* personAnswer(yield* deactivation);
   const actors = yield* Actors;
   yield* Effect.forEach(
     yield* people.unwantedSessions,
@@ -92,7 +92,7 @@ const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = 
   );
   const code = yield* newPassword;
   const now = yield* Clock.currentTimeMillis;
-  const made = yield* (yield* People)
+  const invitation = yield* (yield* People)
     .invite({
       id: yield* newUuid,
       accountId: caller.accountId,
@@ -111,7 +111,7 @@ const invite = Effect.fnUntraced(function* ({ name, role = "member", projects = 
         changes: { name, role, projects: projects.map((each) => `${each.project_id} ${each.role}`) },
       })),
     );
-  return { ...invitationForm(made), url: invitationLink((yield* Addresses).publicUrl, code) };
+  return { ...invitationForm(invitation), url: invitationLink((yield* Addresses).publicUrl, code) };
 });
 
 const grant = Effect.fnUntraced(function* (
@@ -160,14 +160,14 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
           const { accountId } = yield* Caller;
           const { id } = params;
           const { user } = yield* Accounts;
-          const updated = (yield* People).update(accountId, id, payload).pipe(
+          const update = (yield* People).update(accountId, id, payload).pipe(
             auditedChange({
               target: id,
               read: Effect.map(user(id), (one) => one && { name: one.name, role: one.role }),
               say: (changes) => unlessSame({ action: "person.updated", target: id, changes }),
             }),
           );
-          return yield* found(yield* updated);
+          return yield* personAnswer(yield* update);
         }),
       ),
     )
@@ -176,8 +176,8 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
     .handle("reactivate", ({ params }) =>
       answering(
         Effect.gen(function* () {
-          const reactivated = (yield* People).reactivate((yield* Caller).accountId, params.id);
-          return yield* found(yield* reactivated.pipe(withAudit(stateChanged("person.reactivated"))));
+          const reactivation = (yield* People).reactivate((yield* Caller).accountId, params.id);
+          return yield* personAnswer(yield* reactivation.pipe(withAudit(stateChanged("person.reactivated"))));
         }),
       ),
     )
@@ -197,9 +197,9 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis;
           const { accountId } = yield* Caller;
-          const revoked = (yield* People).revokeInvitation(accountId, params.id, now);
+          const revocation = (yield* People).revokeInvitation(accountId, params.id, now);
           const row = { action: "invitation.revoked", target: params.id } as const;
-          if (!(yield* revoked.pipe(withAudit((isRevoked) => (isRevoked ? row : null)))))
+          if (!(yield* revocation.pipe(withAudit((isRevoked) => (isRevoked ? row : null)))))
             return yield* notFound("invitation");
         }),
       ),

@@ -59,7 +59,7 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
   const external = source.kind === "hosted" ? {} : { upstream: { source, credential } };
   const git = yield* GitBackend;
   const making = Effect.gen(function* () {
-    const made = yield* git
+    const creation = yield* git
       .create({ projectId: id, importFrom, defaultBranch, ...external })
       .pipe(Effect.catchTag("GitError", (error) => Effect.fail(notMade(error))));
     const sealed = credential === null ? {} : { credential: yield* sealedCredential(id, credential) };
@@ -69,14 +69,14 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
       accountId: caller.accountId,
       name: request.name,
       repository: source,
-      defaultBranch: made.defaultBranch,
-      ...(made.nodeId === undefined ? {} : { nodeId: made.nodeId }),
+      defaultBranch: creation.defaultBranch,
+      ...(creation.nodeId === undefined ? {} : { nodeId: creation.nodeId }),
       createdBy: caller.user.id,
       isGranted: caller.accountRole !== "owner",
       now,
       ...sealed,
     });
-    const changes = { name: request.name, repository: source.kind, default_branch: made.defaultBranch };
+    const changes = { name: request.name, repository: source.kind, default_branch: creation.defaultBranch };
     const row = { action: "project.created", target: id, projectId: id, changes } as const;
     return yield* project.pipe(
       withAudit(() => row),
@@ -98,10 +98,10 @@ const check = Effect.fnUntraced(function* ({ repository, default_branch }: Omit<
 const notMade = (failure: GitError) => {
   const { code, message } = failure;
   if (code === "disk_full") return gitFailed(failure);
-  const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
+  const errorCode = code === "unavailable" || code === "refused" ? `repository_${code}` : "import_failed";
   return new Unprocessable({
     error: `The repository could not be created: ${message}`,
-    code: code === "reserved_branch" ? code : known,
+    code: code === "reserved_branch" ? code : errorCode,
   });
 };
 
@@ -139,12 +139,12 @@ const checkedImport = Effect.fnUntraced(function* (value: string | null) {
       code: "local_import_disabled",
     });
   }
-  const asked = source.success.path;
-  const real = yield* Effect.tryPromise(() => realpath(asked)).pipe(Effect.orElseSucceed(() => null));
+  const wish = source.success.path;
+  const real = yield* Effect.tryPromise(() => realpath(wish)).pipe(Effect.orElseSucceed(() => null));
   const roots = yield* Effect.forEach(policy.roots, (root) =>
     Effect.tryPromise(() => realpath(root)).pipe(Effect.orElseSucceed(() => root)),
   );
-  const place = real ?? (yield* Effect.promise(() => nearestReal(asked)));
+  const place = real ?? (yield* Effect.promise(() => nearestReal(wish)));
   if (!roots.some((root) => isBelow(place, root)) || isBelow(place, policy.dataDir)) {
     return yield* badRequest(
       "repository.import_from",
@@ -191,7 +191,7 @@ interface PatchProject {
 }
 
 /** What people set, by the names of the API. */
-const settingsOf = (project: Project) => ({
+const projectSettings = (project: Project) => ({
   name: project.name,
   status: project.status,
   triggers_paused: project.triggersPaused,
@@ -217,17 +217,17 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
     ...(patch.approvals_required === undefined ? {} : { approvalsRequired: patch.approvals_required }),
   };
   const projects = yield* Projects;
-  const updated = yield* projects.update(project.id, change, yield* Clock.currentTimeMillis).pipe(
+  const result = yield* projects.update(project.id, change, yield* Clock.currentTimeMillis).pipe(
     auditedChange({
       target: project.id,
-      read: Effect.map(projects.get(project.id), (found) => found && settingsOf(found)),
+      read: Effect.map(projects.get(project.id), (found) => found && projectSettings(found)),
       say: (changes) => unlessSame({ action: "project.updated", target: project.id, changes }),
     }),
     Effect.catchTag("Taken", nameTaken),
   );
-  if (updated === null) return yield* notFound("project");
-  yield* (yield* Manifests).sync(updated);
-  return projectWire(updated);
+  if (result === null) return yield* notFound("project");
+  yield* (yield* Manifests).sync(result);
+  return projectWire(result);
 });
 
 /** The default branch is protected from pushes, so only an account-wide token may change it (api.md 2). */

@@ -43,7 +43,7 @@ const showSecret = (secret: StoredSecret, { value, now }: { readonly value: stri
     provider: triedProvider(secret.name)?.id ?? null,
   });
 
-const refused = (path: "name" | "value", issue: SecretIssue) =>
+const secretRefusal = (path: "name" | "value", issue: SecretIssue) =>
   new BadRequest({
     error: issue.message,
     code: issue.code,
@@ -101,16 +101,16 @@ export const put = Effect.fnUntraced(function* (
   const caller = yield* Caller;
   const project = yield* projectFor(caller, params.pid);
   const badName = checkSecretName(params.name);
-  if (badName !== null) return yield* refused("name", badName);
+  if (badName !== null) return yield* secretRefusal("name", badName);
   const badValue = checkSecretValue(value);
-  if (badValue !== null) return yield* refused("value", badValue);
+  if (badValue !== null) return yield* secretRefusal("value", badValue);
   const secrets = yield* Secrets;
   const others = (yield* secrets.sealed(project.id)).filter(({ name }) => name !== params.name);
   const tooLarge = checkSecretSet([
     ...others.map(({ name, envelope }) => ({ name, valueBytes: sealedValueBytes(envelope) })),
     { name: params.name, valueBytes: Buffer.byteLength(value) },
   ]);
-  if (tooLarge !== null) return yield* refused("value", tooLarge);
+  if (tooLarge !== null) return yield* secretRefusal("value", tooLarge);
   if (isTried) yield* acceptedKey(params.name, value);
   const keyring = yield* Keyring;
   const entropy = yield* Entropy;
@@ -149,13 +149,13 @@ export const put = Effect.fnUntraced(function* (
     );
   // The receiver uses the new value before the answer is sent.
   yield* (yield* Directory).refresh(project.id);
-  const stored = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
-  if (stored === undefined) return yield* notFound("secret");
-  return { isNew, secret: showSecret(stored, { value, now }) };
+  const secret = (yield* secrets.list(project.id)).secrets.find(({ name }) => name === params.name);
+  if (secret === undefined) return yield* notFound("secret");
+  return { isNew, secret: showSecret(secret, { value, now }) };
 });
 
 /** Asks the provider whether it accepts the stored key. */
-const tried = Effect.fnUntraced(function* (params: { readonly pid: string; readonly name: string }) {
+const checkKey = Effect.fnUntraced(function* (params: { readonly pid: string; readonly name: string }) {
   const project = yield* projectFor(yield* Caller, params.pid);
   const provider = triedProvider(params.name);
   if (provider === null)
@@ -184,18 +184,18 @@ export const secretsHandlers = HttpApiBuilder.group(Platform.add(SecretsGroup), 
         ),
       ),
     )
-    .handle("try", ({ params }) => answering(tried(params)))
+    .handle("try", ({ params }) => answering(checkKey(params)))
     .handle("delete", ({ params }) =>
       answering(
         Effect.gen(function* () {
           const project = yield* projectFor(yield* Caller, params.pid);
           const bad = checkSecretName(params.name);
           // A secret that was set before its name was forbidden can be deleted.
-          if (bad !== null && bad.code !== "unsafe_name") return yield* refused("name", bad);
+          if (bad !== null && bad.code !== "unsafe_name") return yield* secretRefusal("name", bad);
           const now = yield* Clock.currentTimeMillis;
           const row = { action: "secret.removed", target: params.name } as const;
-          const removed = (yield* Secrets).remove(project.id, params.name, now);
-          if (!(yield* removed.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
+          const removal = (yield* Secrets).remove(project.id, params.name, now);
+          if (!(yield* removal.pipe(withAudit((isRemoved) => (isRemoved ? row : null)))))
             return yield* notFound("secret");
           yield* (yield* Directory).refresh(project.id);
         }),

@@ -39,7 +39,7 @@ import {
   type ShownSession,
 } from "../../store/ports/sessions/sessions.ts";
 import type { Project } from "../../store/ports/projects/projects.ts";
-import { lackAt, lackOf, listReader } from "../callers/access.ts";
+import { lackAt, findLack, listReader } from "../callers/access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import { parentSession } from "../callers/agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
@@ -66,11 +66,11 @@ import { queuedWire, queueFull, requestFor } from "../steps/sessions/queued-sess
 import { makePreview } from "../relay/preview.ts";
 import { terminalOffer } from "../relay/terminal.ts";
 import { checkModelName } from "../steps/sessions/model-names.ts";
-import { restarted, type RestartWish } from "../steps/sessions/restarting.ts";
+import { restartSession, type RestartWish } from "../steps/sessions/restarting.ts";
 import { deleteSave, projectSaves, turnSaves } from "../steps/sessions/saves.ts";
 import { claimUploads, firstMessage } from "../steps/sessions/first-message.ts";
 import { forgetWork, workFrom } from "../steps/sessions/session-from.ts";
-import { requireDiscard, stopped } from "../steps/sessions/stopping.ts";
+import { requireDiscard, stopSession } from "../steps/sessions/stopping.ts";
 import { sessionChanges, sessionDiff } from "../steps/sessions/session-changes.ts";
 import { sessionPorts } from "../steps/sessions/session-ports.ts";
 import {
@@ -153,8 +153,8 @@ const draft = Effect.fnUntraced(function* (project: Project, wish: Wish, { id, w
     bootDeadlineAt: now + bootTimeoutMs,
     ...(work !== null && { saved: work.saved }),
   };
-  const limited = { ...session, parentSessionId: session.parentSessionId ?? null };
-  yield* requireCounted(limited, { commit, agent, agentModel, personId });
+  const facts = { ...session, parentSessionId: session.parentSessionId ?? null };
+  yield* requireCounted(facts, { commit, agent, agentModel, personId });
   return session;
 });
 
@@ -171,16 +171,16 @@ export const create = Effect.fnUntraced(function* (projectId: string, wish: Wish
   if (project.status !== "active") return yield* projectInactive(project);
   const id = yield* newUuid;
   const { from } = wish;
-  if (from === undefined) return yield* begun(project, wish, { id, work: null, mayWait });
+  if (from === undefined) return yield* beginSession(project, wish, { id, work: null, mayWait });
   if (wish.base_ref !== undefined)
     return yield* badRequest("base_ref", "must be absent where `from` says where the session begins");
   const work = yield* workFrom(projectId, from, id);
-  return yield* begun(project, wish, { id, work, mayWait: false }).pipe(
+  return yield* beginSession(project, wish, { id, work, mayWait: false }).pipe(
     Effect.onError(() => forgetWork(projectId, id)),
   );
 });
 
-const begun = Effect.fnUntraced(function* (
+const beginSession = Effect.fnUntraced(function* (
   project: Project,
   wish: Wish,
   { mayWait, ...beginning }: Beginning & { readonly mayWait: boolean },
@@ -202,20 +202,20 @@ const begun = Effect.fnUntraced(function* (
     target: session.id,
     changes: { base_ref: session.baseRef },
   } as const;
-  const wanted: SessionWish | RequestWish =
+  const request: SessionWish | RequestWish =
     mayWait && session.parentSessionId === undefined
       ? yield* requestFor(session, now)
       : { kind: "session", session, fire: null, projectVersion: null, now };
-  yield* claimUploads(wanted);
+  yield* claimUploads(request);
   const admission = yield* (yield* Admitter)
-    .admit(project.accountId, wanted)
+    .admit(project.accountId, request)
     .pipe(askedFor(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));
   if (admission.outcome === "refused") return yield* capReached(admission);
   if (admission.outcome === "children_full") return yield* childrenFull(admission);
   if (admission.outcome === "queue_full") return yield* queueFull(admission);
   if (admission.outcome === "inactive") return yield* projectInactive(project);
   if (admission.outcome === "queued") return yield* queuedWire(project.accountId, admission);
-  return yield* started(session);
+  return yield* startWarnings(session);
 });
 
 const sandboxForm = wireForm(SandboxWire);
@@ -263,8 +263,8 @@ const changeRequestWire = ({ changeRequest: request }: ShownSession) =>
   };
 
 const reread = Effect.fnUntraced(function* (id: string) {
-  const found = yield* (yield* Sessions).shown(id);
-  return found === null ? yield* notFound("session") : shownWire(found);
+  const session = yield* (yield* Sessions).shown(id);
+  return session === null ? yield* notFound("session") : shownWire(session);
 });
 
 /** The session with the state of its conversation, which was read with the caller or is read now. */
@@ -274,16 +274,16 @@ const shownOne = Effect.fnUntraced(function* (found: Session | ShownSession | nu
 });
 
 /** The session that begins to boot, with its warnings. */
-const started = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
-  const known = (yield* Directory).known(projectId);
-  yield* logMissingSecrets(known, { session: id });
-  return { ...(yield* reread(id)), warnings: sessionWarnings(known) };
+const startWarnings = Effect.fnUntraced(function* ({ id, projectId }: Pick<Session, "id" | "projectId">) {
+  const entry = (yield* Directory).known(projectId);
+  yield* logMissingSecrets(entry, { session: id });
+  return { ...(yield* reread(id)), warnings: sessionWarnings(entry) };
 });
 
 type SessionPath = { readonly pid: string; readonly sid: string };
 
 export const restart = Effect.fnUntraced(function* (params: SessionPath, wish: RestartWish) {
-  return yield* started(yield* restarted(params, wish));
+  return yield* startWarnings(yield* restartSession(params, wish));
 });
 
 export const remove = Effect.fnUntraced(function* (params: SessionPath) {
@@ -300,8 +300,8 @@ export const remove = Effect.fnUntraced(function* (params: SessionPath) {
 /** The clock of a sandbox may be ahead. News that a person has seen is none to her all the same. */
 const seenUntil = Effect.fnUntraced(function* ({ id }: Session | ShownSession) {
   const now = yield* Clock.currentTimeMillis;
-  const shown = yield* (yield* Sessions).shown(id);
-  return shown === null ? now : Math.max(now, newsAt(shown));
+  const view = yield* (yield* Sessions).shown(id);
+  return view === null ? now : Math.max(now, newsAt(view));
 });
 
 /** A program that reads the list for a person, such as her agent, has not seen the session for her. */
@@ -309,8 +309,8 @@ const see = Effect.fnUntraced(function* (params: SessionPath) {
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
   if (caller.origin !== "user") return;
-  const seen = { userId: caller.user.id, at: yield* seenUntil(session) };
-  yield* (yield* Sessions).see(session.id, seen);
+  const mark = { userId: caller.user.id, at: yield* seenUntil(session) };
+  yield* (yield* Sessions).see(session.id, mark);
 });
 
 export const update = Effect.fnUntraced(function* (
@@ -334,7 +334,7 @@ export const update = Effect.fnUntraced(function* (
     ...(archived !== undefined && { archivedAt }),
     now,
   };
-  const renamed = sessions.rename(session.id, wish).pipe(
+  const rename = sessions.rename(session.id, wish).pipe(
     auditedChange({
       target: session.id,
       read: Effect.map(
@@ -348,7 +348,7 @@ export const update = Effect.fnUntraced(function* (
       },
     }),
   );
-  return yield* shownOne(yield* renamed);
+  return yield* shownOne(yield* rename);
 });
 
 interface ListQuery {
@@ -388,7 +388,7 @@ const listRequest = (
 
 /** Whether the caller has the privilege in the project of the request's path. */
 const mayHere = (caller: Arrived, privilege: Privilege): boolean =>
-  lackOf(caller, privilege) === null &&
+  findLack(caller, privilege) === null &&
   caller.reached !== undefined &&
   lackAt(privilege, caller.reached) === null;
 
@@ -403,7 +403,7 @@ const listAll = Effect.fnUntraced(function* (query: ListQuery) {
   const { accountId, projectId } = caller;
   const sessions = yield* Sessions;
   const request = listRequest(query, {
-    mayApprove: lackOf(caller, "approve_call") === null,
+    mayApprove: findLack(caller, "approve_call") === null,
     reader: caller.user.id,
   });
   const page =
@@ -447,7 +447,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
     .handle("update", ({ params, payload }) => answering(update(params, payload)))
     .handle("see", ({ params }) => answering(see(params)))
     .handle("stop", ({ params, payload }) =>
-      answering(Effect.flatMap(stopped(params, payload ?? {}), ({ id }) => reread(id))),
+      answering(Effect.flatMap(stopSession(params, payload ?? {}), ({ id }) => reread(id))),
     )
     .handle("turnSaves", ({ params }) => answering(turnSaves(params)))
     .handle("deleteSave", ({ params }) => answering(deleteSave(params)))

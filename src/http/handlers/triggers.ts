@@ -60,28 +60,28 @@ interface PreviewRequest {
 }
 
 /** A request's headers, with names in lower case. */
-const headersOf = ({ headers = {} }: PreviewRequest): Readonly<Record<string, string>> =>
+const lowerCaseHeaders = ({ headers = {} }: PreviewRequest): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** The body as the receiver reads it. A form's body is given as text. */
-const bodyOf = (request: PreviewRequest): JsonValue => {
+const previewBody = (request: PreviewRequest): JsonValue => {
   const { body = {} } = request;
-  const contentType = headersOf(request)["content-type"];
+  const contentType = lowerCaseHeaders(request)["content-type"];
   return typeof body === "string" && isForm(contentType)
     ? parseWebhookBody(Buffer.from(body), contentType)
     : (body as JsonValue);
 };
 
 /** The outcome of this delivery if its signature is valid. */
-const outcomeOf = Effect.fnUntraced(function* (
+const previewOutcome = Effect.fnUntraced(function* (
   { project, trigger }: Effect.Success<ReturnType<typeof triggerFor>>,
   request: PreviewRequest,
   variables: JsonObject,
 ) {
   if (request.kind !== "webhook" || trigger.type !== "webhook") return "fires";
-  const headers = headersOf(request);
+  const headers = lowerCaseHeaders(request);
   if (isPing(headers)) return "pong";
-  const delivery = { headers, body: bodyOf(request), variables };
+  const delivery = { headers, body: previewBody(request), variables };
   if (isFiltered(trigger.filter, delivery)) return "filtered";
   return (yield* confirmedSkip(project.id, skipSuspicions(trigger, delivery))) ?? "fires";
 });
@@ -96,7 +96,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
   const caller = yield* Caller;
   const lastFiredAtMs = yield* lastFiredAt(path);
   const variables = previewVariables(trigger, request, { at, actor: caller.user.id, lastFiredAtMs });
-  const outcome = yield* outcomeOf({ project, trigger }, request, variables);
+  const outcome = yield* previewOutcome({ project, trigger }, request, variables);
   const prompt = renderPrompt(trigger.prompt, variables);
   if (Result.isSuccess(prompt)) return { prompt: prompt.success, variables, outcome } as const;
   // A request that does not fire has no rendered prompt.
@@ -117,10 +117,10 @@ const previewVariables = (
     });
   }
   if (request.kind === "webhook") {
-    const headers = headersOf(request);
+    const headers = lowerCaseHeaders(request);
     return webhookVariables(trigger, {
       firedAtMs: now.at,
-      body: bodyOf(request),
+      body: previewBody(request),
       headers: {
         contentType: headers["content-type"],
         userAgent: headers["user-agent"],

@@ -73,7 +73,7 @@ const bare = (item: ItemWire) => ({
 const fits = (json: string): boolean => Buffer.byteLength(json) <= FRAME_MAX - AROUND;
 
 /** @returns the item as JSON that fits into one event. */
-export const fitted = (item: ItemWire): string => {
+export const fitFrame = (item: ItemWire): string => {
   const whole = JSON.stringify(item);
   if (fits(whole)) return whole;
   for (const cut of CUTS) {

@@ -18,10 +18,10 @@ import {
 import { Conversations, type ConversationChange } from "../../store/ports/sessions/conversations.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { badRequest } from "../api/errors.ts";
-import { opened } from "../steps/answers.ts";
+import { ensureConversation } from "../steps/answers.ts";
 import { itemWire, turnWire } from "../steps/sessions/conversation-wire.ts";
-import { fitted } from "./conversation-frames.ts";
-import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
+import { fitFrame } from "./conversation-frames.ts";
+import { encodeFrame, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
 /** How many versions are read together. */
 const PAGE = 50;
@@ -39,7 +39,7 @@ export const readPlace = Effect.fnUntraced(function* (lastEventId: string | null
 
 const frame = (change: ConversationChange): string => {
   const { seq } = change;
-  if (change.type === "item") return `id: ${seq}\nevent: item\ndata: ${fitted(itemWire(change.item))}\n\n`;
+  if (change.type === "item") return `id: ${seq}\nevent: item\ndata: ${fitFrame(itemWire(change.item))}\n\n`;
   const state = { seq, state: turnWire(change.turn), queue_held: change.held, usage: change.usage };
   return `id: ${seq}\nevent: state\ndata: ${JSON.stringify(state)}\n\n`;
 };
@@ -91,7 +91,7 @@ class Tail {
   #grown(): readonly ConversationEntry[] {
     const after = this.#seq;
     const frames = this.#deltas.take(after).flatMap(deltaFrames);
-    return frames.map((text) => ({ frame: encoded(text), after, seq: after }));
+    return frames.map((text) => ({ frame: encodeFrame(text), after, seq: after }));
   }
 
   /** Passes on all later versions. */
@@ -103,7 +103,7 @@ class Tail {
         if (next.reset) this.ring.forget();
         let after = this.#seq;
         const entries = next.changes.map((change) => {
-          const entry = { frame: encoded(frame(change)), after, seq: change.seq };
+          const entry = { frame: encodeFrame(frame(change)), after, seq: change.seq };
           after = change.seq;
           return entry;
         });
@@ -130,8 +130,8 @@ export const conversationTails = Effect.gen(function* () {
   const follow = Effect.fnUntraced(function* (sessionId: string) {
     let tail: Tail | null = null;
     const deltas = yield* hub.attach(sessionId, () => tail?.grow());
-    const found = yield* conversations.get(sessionId);
-    tail = new Tail(sessionId, { deltas, conversations, seq: found?.seq ?? 0 });
+    const conversation = yield* conversations.get(sessionId);
+    tail = new Tail(sessionId, { deltas, conversations, seq: conversation?.seq ?? 0 });
     const { ring, look } = tail;
     const wake = yield* lookOn({ ring, changed: conversations.changed(sessionId), look, comment });
     yield* Effect.acquireRelease(
@@ -165,7 +165,7 @@ export const conversationStream = Effect.fnUntraced(function* (
   place: number | null,
 ) {
   const { changedAfter } = yield* Conversations;
-  const { seq } = yield* opened(sessionId);
+  const { seq } = yield* ensureConversation(sessionId);
   const isLost = place !== null && (place < 0 || (yield* changedAfter(sessionId, place, 1))?.reset === true);
   const from = place === null || isLost ? seq : place;
   // Text is collected before the reader's first event is sent.
@@ -176,11 +176,11 @@ export const conversationStream = Effect.fnUntraced(function* (
       next === null
         ? null
         : {
-            frames: (next.reset ? [resetFrame(next.seq)] : next.changes.map(frame)).map(encoded),
+            frames: (next.reset ? [resetFrame(next.seq)] : next.changes.map(frame)).map(encodeFrame),
             place: next.seq,
             isAll: next.changes.length < PAGE,
           },
     );
   const opening = `${isLost ? resetFrame(from) : ""}id: ${from}\nevent: open\ndata: {}\n\n`;
-  return Stream.concat(Stream.succeed(encoded(opening)), reading({ ring, follower, from, read, pass }));
+  return Stream.concat(Stream.succeed(encodeFrame(opening)), reading({ ring, follower, from, read, pass }));
 });

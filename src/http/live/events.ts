@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream";
 import { HttpServerResponse } from "effect/http";
 import { Events, type EventScope, type StoredEvent } from "../../store/ports/events.ts";
 import { eventWire } from "../steps/wire.ts";
-import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
+import { encodeFrame, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
 const KEEP_ALIVE = "15 seconds";
 export const POLL = "1 second";
@@ -28,8 +28,8 @@ interface EventEntry extends Framed {
   readonly sessionId: string | null;
 }
 
-const frameOf = (event: StoredEvent): Uint8Array =>
-  encoded(`id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(eventWire(event))}\n\n`);
+const eventFrame = (event: StoredEvent): Uint8Array =>
+  encodeFrame(`id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(eventWire(event))}\n\n`);
 const RESET = "event: reset\ndata: {}\n\n";
 
 const comment = (frame: Uint8Array): EventEntry => ({
@@ -46,10 +46,10 @@ const comment = (frame: Uint8Array): EventEntry => ({
 const REST_MS = 250;
 
 /** The subject of a scope's tail. A session is read by its project's. */
-const subjectOf = (scope: EventScope): string =>
+const toSubject = (scope: EventScope): string =>
   "reader" in scope ? `${scope.reader.accountId} ${scope.reader.userId ?? ""}` : scope.projectId;
 
-const scopeOf = (subject: string): EventScope => {
+const toScope = (subject: string): EventScope => {
   const [id = "", userId] = subject.split(" ");
   return userId === undefined
     ? { projectId: id, sessionId: null }
@@ -61,7 +61,7 @@ export const eventTails = Effect.gen(function* () {
   const events = yield* Events;
   const follow = Effect.fnUntraced(function* (subject: string) {
     const ring = new Ring<EventEntry>();
-    const scope = { ...scopeOf(subject), limit: PAGE };
+    const scope = { ...toScope(subject), limit: PAGE };
     const projectId = "reader" in scope ? null : scope.projectId;
     let { cursor } = yield* events.after({ ...scope, cursor: null });
     const look = Effect.gen(function* () {
@@ -69,7 +69,7 @@ export const eventTails = Effect.gen(function* () {
         const next = yield* events.after({ ...scope, cursor });
         cursor = next.cursor;
         if (next.reset) ring.forget();
-        ring.push(next.events.map((event) => ({ ...event, frame: frameOf(event) })));
+        ring.push(next.events.map((event) => ({ ...event, frame: eventFrame(event) })));
         if (next.events.length === PAGE) continue;
         if (!next.isHeldBack) break;
         yield* Effect.sleep(waitMs);
@@ -96,12 +96,12 @@ export const eventStream = Effect.fnUntraced(function* (
   lastEventId: string | null,
 ) {
   const events = yield* Events;
-  const ring = yield* subjectTail(tails, subjectOf(scope));
+  const ring = yield* subjectTail(tails, toSubject(scope));
   const follower = yield* ring.attach;
   const first = yield* events.after({ ...scope, cursor: lastEventId, limit: PAGE });
   const read = (cursor: string) =>
     Effect.map(events.after({ ...scope, cursor, limit: PAGE }), (next) => ({
-      frames: [...(next.reset ? [encoded(RESET)] : []), ...next.events.map(frameOf)],
+      frames: [...(next.reset ? [encodeFrame(RESET)] : []), ...next.events.map(eventFrame)],
       place: next.cursor,
       isAll: next.events.length < PAGE,
     }));
@@ -121,13 +121,13 @@ export const eventStream = Effect.fnUntraced(function* (
   const place = lastEventId === null || first.reset ? first.cursor : lastEventId;
   const opening = `${first.reset ? RESET : ""}id: ${place}\nevent: open\ndata: {}\n\n`;
   return Stream.concat(
-    Stream.fromIterable([encoded(opening), ...first.events.map(frameOf)]),
+    Stream.fromIterable([encodeFrame(opening), ...first.events.map(eventFrame)]),
     reading({ ring, follower, from: first.cursor, isAll: first.events.length < PAGE, read, pass }),
   );
 });
 
-const NEWS = encoded("event: project\ndata: {}\n\n");
-const OTHER_NEWS = encoded("event: elsewhere\ndata: {}\n\n");
+const NEWS = encodeFrame("event: project\ndata: {}\n\n");
+const OTHER_NEWS = encodeFrame("event: elsewhere\ndata: {}\n\n");
 
 /**
  * Says in the stream of another subject that something in the project has changed, or in another project of the scope. A browser has
@@ -137,15 +137,15 @@ export const projectNews = Effect.fnUntraced(function* (
   tails: EventTails,
   { projectId, scope }: { readonly projectId: string; readonly scope: EventScope },
 ) {
-  const ring = yield* subjectTail(tails, subjectOf(scope));
+  const ring = yield* subjectTail(tails, toSubject(scope));
   const follower = yield* ring.attach;
   const next = Effect.gen(function* () {
     yield* follower.news.await;
     if (ring.isOver) return [[], Option.none<null>()] as const;
     const entries = ring.take(follower);
-    const changed = entries?.filter(({ cursor }) => cursor !== null).map((entry) => entry.projectId);
-    const isOwn = changed === undefined || changed.includes(projectId);
-    const isOther = changed === undefined || changed.some((id) => id !== projectId);
+    const projectIds = entries?.filter(({ cursor }) => cursor !== null).map((entry) => entry.projectId);
+    const isOwn = projectIds === undefined || projectIds.includes(projectId);
+    const isOther = projectIds === undefined || projectIds.some((id) => id !== projectId);
     return [[...(isOwn ? [NEWS] : []), ...(isOther ? [OTHER_NEWS] : [])], Option.some(null)] as const;
   });
   return Stream.paginate(null, () => next);

@@ -9,13 +9,19 @@ import type { EventScope } from "../../store/ports/events.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { badRequest } from "../api/errors.ts";
 import { listReader } from "../callers/access.ts";
-import { opened, projectFor, sessionFor } from "../steps/answers.ts";
+import { ensureConversation, projectFor, sessionFor } from "../steps/answers.ts";
 import { conversationStream, conversationTails, readPlace, type ConversationTails } from "./conversation.ts";
 import { eventResponse, eventStream, eventTails, keptOpen, projectNews, type EventTails } from "./events.ts";
 import { streamCounter } from "./stream-counter.ts";
 import { logStream, logText } from "./logs.ts";
 import { conversationJson, conversationMarkdown } from "./transcript.ts";
-import { answered, calledWith, calledWithoutProject, endOfAccess, type RawParams } from "../raw/raw-route.ts";
+import {
+  withErrors,
+  calledWith,
+  calledWithoutProject,
+  endOfAccess,
+  type RawParams,
+} from "../raw/raw-route.ts";
 
 const reading = <A, E, R>(handler: (caller: Principal, params: RawParams) => Effect.Effect<A, E, R>) =>
   calledWith("read_project", handler);
@@ -93,11 +99,11 @@ const conversation = (counted: Counted, tails: ConversationTails, projects: Even
       if (project !== null && project !== "1") return yield* badRequest("project", "must be 1");
       yield* counted(caller.tokenId);
       const end = yield* endOfAccess(caller, pid);
-      const said = yield* conversationStream(tails, session.id, place);
-      if (project === null) return eventResponse(said, end);
+      const talk = yield* conversationStream(tails, session.id, place);
+      if (project === null) return eventResponse(talk, end);
       const ends = Effect.raceFirst(end, yield* endOfListing(caller));
       const news = yield* projectNews(projects, { projectId: pid, scope: listScope(caller) });
-      return eventResponse(Stream.merge(said, news, { haltStrategy: "left" }), ends);
+      return eventResponse(Stream.merge(talk, news, { haltStrategy: "left" }), ends);
     }),
   );
 
@@ -107,9 +113,9 @@ const archive = (form: "json" | "md") =>
     Effect.gen(function* () {
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
       const conversations = yield* Effect.context<Conversations>();
-      const found = yield* opened(session.id);
+      const state = yield* ensureConversation(session.id);
       const end = yield* endOfAccess(caller, pid);
-      const text = form === "json" ? conversationJson(found) : conversationMarkdown(session);
+      const text = form === "json" ? conversationJson(state) : conversationMarkdown(session);
       const body = Stream.encodeText(Stream.provideContext(text, conversations)).pipe(
         Stream.interruptWhen(Effect.andThen(end, Effect.fail(new TokenEnded()))),
       );
@@ -126,18 +132,18 @@ const SESSION = "/v1/projects/:pid/sessions/:sid";
 export const liveRoutes = Layer.unwrap(
   Effect.gen(function* () {
     // All kinds share one count, because the limit is for the token (api.md 1).
-    const counted = streamCounter(STREAMS_MAX);
+    const count = streamCounter(STREAMS_MAX);
     const projects = yield* eventTails;
-    const live = answered(events(counted, projects));
-    const talk = conversation(counted, yield* conversationTails, projects);
+    const live = withErrors(events(count, projects));
+    const talk = conversation(count, yield* conversationTails, projects);
     return HttpRouter.addAll([
-      HttpRouter.route("GET", "/v1/events", answered(allEvents(counted, projects))),
+      HttpRouter.route("GET", "/v1/events", withErrors(allEvents(count, projects))),
       HttpRouter.route("GET", "/v1/projects/:pid/events", live),
       HttpRouter.route("GET", `${SESSION}/events`, live),
-      HttpRouter.route("GET", `${SESSION}/logs`, answered(logs(counted))),
-      HttpRouter.route("GET", `${SESSION}/conversation/events`, answered(talk)),
-      HttpRouter.route("GET", `${SESSION}/conversation.json`, answered(archive("json"))),
-      HttpRouter.route("GET", `${SESSION}/conversation.md`, answered(archive("md"))),
+      HttpRouter.route("GET", `${SESSION}/logs`, withErrors(logs(count))),
+      HttpRouter.route("GET", `${SESSION}/conversation/events`, withErrors(talk)),
+      HttpRouter.route("GET", `${SESSION}/conversation.json`, withErrors(archive("json"))),
+      HttpRouter.route("GET", `${SESSION}/conversation.md`, withErrors(archive("md"))),
     ]);
   }),
 );

@@ -48,13 +48,13 @@ interface Place extends LinePlace {
 
 const ID = /^([0-9a-f-]{36}):(\d{1,15})\.(\d{1,15})$/;
 
-const placeOf = (id: string): Place | null => {
+const parsePlace = (id: string): Place | null => {
   const [, sandboxId = "", seq, sub] = ID.exec(id) ?? [];
   return parseUuid(sandboxId) === null ? null : { sandboxId, seq: Number(seq), sub: Number(sub) };
 };
 
 /** The known lines of a boot. */
-const linesOf = Effect.fnUntraced(function* ({ sandboxId, isKept }: LoggedBoot) {
+const readLines = Effect.fnUntraced(function* ({ sandboxId, isKept }: LoggedBoot) {
   const logs = yield* SessionLogs;
   const provider = yield* SandboxProvider;
   return readLog(isKept ? yield* logs.read(sandboxId) : yield* provider.logs(sandboxId));
@@ -66,7 +66,7 @@ export const logText = Effect.fnUntraced(function* (sessionId: string) {
   let text = "";
   for (const boot of yield* logs.boots(sessionId)) {
     let place: LinePlace | null = null;
-    const lines = yield* Effect.catchTag(linesOf(boot), "SandboxError", ({ node }) =>
+    const lines = yield* Effect.catchTag(readLines(boot), "SandboxError", ({ node }) =>
       node === "away" ? Effect.fail(nodeAway()) : Effect.succeed([]),
     );
     for (const line of lines) {
@@ -102,7 +102,7 @@ class Follower {
 
   constructor(scope: LogScope, lastEventId: string | null) {
     this.#scope = scope;
-    this.#place = lastEventId === null ? null : placeOf(lastEventId);
+    this.#place = lastEventId === null ? null : parsePlace(lastEventId);
     this.#lost = lastEventId !== null && this.#place === null;
   }
 
@@ -113,8 +113,8 @@ class Follower {
       for (const boot of this.#ahead(boots)) {
         const after = this.#placeIn(boot);
         // If a provider fails to answer, the next look asks it again.
-        const known = yield* Effect.catchTag(linesOf(boot), "SandboxError", () => Effect.succeed([]));
-        const lines = known.filter((line) => isAfter(line, after));
+        const storedLines = yield* Effect.catchTag(readLines(boot), "SandboxError", () => Effect.succeed([]));
+        const lines = storedLines.filter((line) => isAfter(line, after));
         const frames = Stream.fromIterable(lines).pipe(
           Stream.map((line) => this.#frame(boot.sandboxId, line)),
         );
@@ -144,18 +144,18 @@ class Follower {
   #frame(sandboxId: string, line: LogLine): string {
     const { seq, sub, at, source } = line;
     const before = this.#place?.sandboxId === sandboxId ? this.#place : BEGINNING;
-    const lost = this.#lost || (this.#place !== null && leavesGap(before, line));
+    const hasGap = this.#lost || (this.#place !== null && leavesGap(before, line));
     this.#lost = false;
     this.#place = { sandboxId, seq, sub };
     const data = JSON.stringify({ sandbox_id: sandboxId, at, source, line: line.line });
-    return `${lost ? RESET : ""}id: ${sandboxId}:${seq}.${sub}\nevent: line\ndata: ${data}\n\n`;
+    return `${hasGap ? RESET : ""}id: ${sandboxId}:${seq}.${sub}\nevent: line\ndata: ${data}\n\n`;
   }
 
   /** The lines that the daemon sends after the last one, until the daemon or its sandbox is gone. */
   #live(boot: LoggedBoot) {
     const { sandboxId } = boot;
     const { sessionId, userId, role } = this.#scope;
-    const opened = Effect.gen({ self: this }, function* () {
+    const open = Effect.gen({ self: this }, function* () {
       const provider = yield* SandboxProvider;
       const link = yield* withLink(provider, sandboxId);
       const nowMs = yield* Clock.currentTimeMillis;
@@ -165,7 +165,7 @@ class Follower {
       // Lines still on their way then are in the provider's record.
       return Stream.interruptWhen(lines, provider.awaitExit(sandboxId));
     });
-    return Stream.unwrap(opened).pipe(
+    return Stream.unwrap(open).pipe(
       Stream.map((line) => this.#frame(sandboxId, line)),
       // The daemon is not listening yet, or hung up: the next look finds out the sandbox's state.
       Stream.catch(() => Stream.empty),

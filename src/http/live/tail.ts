@@ -33,8 +33,8 @@ export interface Framed {
 }
 
 const encoder = new TextEncoder();
-export const encoded = (frame: string): Uint8Array => encoder.encode(frame);
-const COMMENT = encoded(": keep\n\n");
+export const encodeFrame = (frame: string): Uint8Array => encoder.encode(frame);
+const COMMENT = encodeFrame(": keep\n\n");
 
 /** One reader's place in a ring. */
 interface Follower {
@@ -241,16 +241,16 @@ export const reading = <E extends Framed, P, R>({
         // The first time, its place in the ring is from before its first event.
         if (hasRead) ring.skip(follower);
         hasRead = true;
-        const known = yield* read(place);
-        if (known === null) return [[], Option.none<At<P>>()] as const;
-        return [known.frames, Option.some({ place: known.place, isLive: known.isAll })] as const;
+        const caughtUp = yield* read(place);
+        if (caughtUp === null) return [[], Option.none<At<P>>()] as const;
+        return [caughtUp.frames, Option.some({ place: caughtUp.place, isLive: caughtUp.isAll })] as const;
       }
       yield* follower.news.await;
       if (ring.isOver) return [[], Option.none<At<P>>()] as const;
       const entries = ring.take(follower);
-      const passed = entries === null ? null : pass(entries, place);
-      if (passed === null) return [[], Option.some({ place, isLive: false })] as const;
-      return [passed.frames, Option.some({ place: passed.place, isLive: true })] as const;
+      const onward = entries === null ? null : pass(entries, place);
+      if (onward === null) return [[], Option.some({ place, isLive: false })] as const;
+      return [onward.frames, Option.some({ place: onward.place, isLive: true })] as const;
     });
   return Stream.paginate({ place: from, isLive: isAll } as At<P>, next);
 };

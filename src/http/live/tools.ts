@@ -13,15 +13,15 @@ import { Directory } from "../../services/directory.ts";
 import { directTools } from "../../services/connectors/executor.ts";
 import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { encoded, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
+import { encodeFrame, lookOn, makeTails, reading, Ring, subjectTail, type Framed } from "./tail.ts";
 
 /** Changes that come together are looked at together. */
 const GATHER = "50 millis";
-const CHANGED = encoded(
+const CHANGED = encodeFrame(
   `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })}\n\n`,
 );
 /** The first bytes of a stream, so that its reader knows that it is open. */
-const OPENING = encoded(": open\n\n");
+const OPENING = encodeFrame(": open\n\n");
 
 interface ToolsEntry extends Framed {
   /** The sessions whose tools changed. Null: a comment, for all. */
@@ -29,7 +29,7 @@ interface ToolsEntry extends Framed {
 }
 
 /** What an agent of each kind of session sees, as digests. */
-const seen = Effect.fnUntraced(function* (projectId: string) {
+const toolDigests = Effect.fnUntraced(function* (projectId: string) {
   const digests = new Map<SessionKind, string>();
   for (const startedBy of SESSION_KINDS) {
     const tools = yield* directTools({ projectId, startedBy });
@@ -45,23 +45,23 @@ export const toolTails = Effect.gen(function* () {
   const directory = yield* Directory;
   const follow = Effect.fnUntraced(function* (projectId: string) {
     const ring = new Ring<ToolsEntry>();
-    let known = yield* seen(projectId);
+    let former = yield* toolDigests(projectId);
     const look = Effect.gen(function* () {
       // A merged manifest is in the directory by then.
       yield* directory.caughtUp;
-      const now = yield* seen(projectId);
-      const changed = SESSION_KINDS.filter((kind) => now.get(kind) !== known.get(kind));
-      known = now;
-      ring.push(changed.map((kind) => ({ frame: CHANGED, kind })));
+      const now = yield* toolDigests(projectId);
+      const kinds = SESSION_KINDS.filter((kind) => now.get(kind) !== former.get(kind));
+      former = now;
+      ring.push(kinds.map((kind) => ({ frame: CHANGED, kind })));
     });
-    const changed = Effect.andThen(
+    const change = Effect.andThen(
       Effect.raceFirst(connectors.changed(projectId), projects.changed),
       Effect.sleep(GATHER),
     );
     const services = yield* Effect.context<Connectors | Directory>();
     const wake = yield* lookOn({
       ring,
-      changed,
+      changed: change,
       look: Effect.provideContext(look, services),
       comment: (frame): ToolsEntry => ({ frame, kind: null }),
     });

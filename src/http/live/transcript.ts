@@ -20,13 +20,13 @@ import { instant } from "../steps/wire.ts";
 const PAGE = 50;
 
 /** Cursors of all pages, the oldest page's first. The newest page's cursor is null. */
-const cursorsOf = Effect.fnUntraced(function* (sessionId: string) {
+const readCursors = Effect.fnUntraced(function* (sessionId: string) {
   const { page } = yield* Conversations;
   const cursors: (string | null)[] = [null];
   for (;;) {
-    const found = yield* page(sessionId, { before: cursors[0] ?? null, limit: PAGE });
-    if (found === null || found.nextCursor === null) return cursors;
-    cursors.unshift(found.nextCursor);
+    const portion = yield* page(sessionId, { before: cursors[0] ?? null, limit: PAGE });
+    if (portion === null || portion.nextCursor === null) return cursors;
+    cursors.unshift(portion.nextCursor);
   }
 });
 
@@ -48,11 +48,11 @@ const newest = Effect.fnUntraced(function* (sessionId: string, down: string | nu
   const { page } = yield* Conversations;
   const items: Item[] = [];
   for (let before: string | null = null; ;) {
-    const found: ConversationPage | null = yield* page(sessionId, { before, limit: PAGE });
-    const later = (found?.items ?? []).filter(({ place }) => place >= Number(down ?? 0));
+    const portion: ConversationPage | null = yield* page(sessionId, { before, limit: PAGE });
+    const later = (portion?.items ?? []).filter(({ place }) => place >= Number(down ?? 0));
     items.push(...later);
-    if (found === null || found.nextCursor === null || later.length < PAGE) return items;
-    before = found.nextCursor;
+    if (portion === null || portion.nextCursor === null || later.length < PAGE) return items;
+    before = portion.nextCursor;
   }
 });
 
@@ -61,7 +61,7 @@ const newest = Effect.fnUntraced(function* (sessionId: string, down: string | nu
  * that moves meanwhile stays where it was read first.
  */
 const allItems = (sessionId: string) => {
-  const seen = new Set<string>();
+  const ids = new Set<string>();
   const pageAt = (before: string | null, down: string | null) =>
     Effect.gen(function* () {
       const { page } = yield* Conversations;
@@ -69,12 +69,12 @@ const allItems = (sessionId: string) => {
         before === null
           ? yield* newest(sessionId, down)
           : ((yield* page(sessionId, { before, limit: PAGE }))?.items ?? []);
-      const fresh = items.filter(({ id }) => !seen.has(id));
-      for (const { id } of fresh) seen.add(id);
+      const fresh = items.filter(({ id }) => !ids.has(id));
+      for (const { id } of fresh) ids.add(id);
       return fresh.toReversed();
     });
   return Stream.unwrap(
-    Effect.map(cursorsOf(sessionId), (cursors) =>
+    Effect.map(readCursors(sessionId), (cursors) =>
       Stream.fromIterable(cursors.map((cursor, index) => [cursor, cursors[index - 1] ?? null] as const)),
     ),
   ).pipe(
@@ -107,20 +107,20 @@ const inline = (text: string): string =>
     .trim()
     .replaceAll(/[\\`*_[\]<>#|~&!]/g, String.raw`\$&`);
 
-const quoted = (text: string): string =>
+const quote = (text: string): string =>
   text
     .split(/\r\n|\r|\n/)
     .map((line) => `> ${line}`.trimEnd())
     .join("\n");
 
 /** The text in a block whose fence is longer than any in the text. */
-const fenced = (text: string): string => {
+const fence = (text: string): string => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}text\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`;
 };
 
-const textOf = ({ content }: Item): string =>
+const contentText = ({ content }: Item): string =>
   content.map((part) => (part.type === "text" ? part.text : `[file: ${part.name}]`)).join("\n");
 
 const speaker = ({ author, role }: Item): string =>
@@ -133,14 +133,14 @@ const toolText = ({ tool, status }: Item): string => {
   const { name, title, output, truncated, changes } = tool;
   const line = `**Tool** ${inline(name)}${title === null ? "" : `: ${inline(title)}`} (${status})`;
   const files = changes.map(({ operation, path }) => `- ${operation} ${inline(path)}`).join("\n");
-  const printed = output === "" ? "" : fenced(truncated ? `${output}\n[cut]\n` : output);
-  return [line, files, printed].filter((part) => part !== "").join("\n\n");
+  const block = output === "" ? "" : fence(truncated ? `${output}\n[cut]\n` : output);
+  return [line, files, block].filter((part) => part !== "").join("\n\n");
 };
 
 const MARKS = { pending: "[ ]", running: "[ ]", completed: "[x]", cancelled: "[-]" } as const;
 
-const bodyOf = (item: Item): string => {
-  const text = textOf(item);
+const itemBody = (item: Item): string => {
+  const text = contentText(item);
   if (item.kind === "tool") return toolText(item);
   if (item.kind === "plan")
     return ["**Plan**", item.plan.map((entry) => `- ${MARKS[entry.status]} ${inline(entry.text)}`).join("\n")]
@@ -149,16 +149,16 @@ const bodyOf = (item: Item): string => {
   if (item.kind === "request")
     return [
       `**Request** ${inline(item.request?.title ?? "")} (${item.status})`,
-      ...(item.request?.questions ?? []).map((question) => quoted(question.text)),
+      ...(item.request?.questions ?? []).map((question) => quote(question.text)),
     ].join("\n\n");
-  if (item.kind === "message") return `## ${speaker(item)}, ${minute(item.createdAt)}\n\n${quoted(text)}`;
-  return `**${{ thought: "Thought", note: "Note" }[item.kind]}**\n\n${quoted(text)}`;
+  if (item.kind === "message") return `## ${speaker(item)}, ${minute(item.createdAt)}\n\n${quote(text)}`;
+  return `**${{ thought: "Thought", note: "Note" }[item.kind]}**\n\n${quote(text)}`;
 };
 
 const itemText = (item: Item): string => {
   const error = item.error === null ? "" : `**Error** ${inline(item.error.message)} (${item.error.code})`;
-  const pruned = item.pruned ? "Content was removed to make room for newer items." : "";
-  return [bodyOf(item), error, pruned].filter((part) => part !== "").join("\n\n");
+  const notice = item.pruned ? "Content was removed to make room for newer items." : "";
+  return [itemBody(item), error, notice].filter((part) => part !== "").join("\n\n");
 };
 
 export const conversationMarkdown = ({ id, name, createdAt }: Session) =>

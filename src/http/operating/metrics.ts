@@ -13,7 +13,7 @@ import { WebhookRecord } from "../../services/triggers/webhook-record.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { ProjectUsage } from "../../store/ports/projects/project-usage.ts";
-import { lackOf } from "../callers/access.ts";
+import { findLack } from "../callers/access.ts";
 import { isApiError, notFound } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
 import { authenticator, forbidden } from "../callers/authorize.ts";
@@ -34,11 +34,11 @@ const countWebhooks = Effect.fnUntraced(function* () {
   for (const { status, answer, count } of answers) {
     yield* Metric.update(Metric.withAttributes(webhooks, { status: String(status), answer }), count);
   }
-  const lost = Metric.counter("webhook_refusals_dropped_total", {
+  const refusalsDropped = Metric.counter("webhook_refusals_dropped_total", {
     description: "Refused deliveries that were not recorded because too many arrived at once.",
     incremental: true,
   });
-  yield* Metric.update(lost, dropped);
+  yield* Metric.update(refusalsDropped, dropped);
 });
 
 /** The last run of each background duty in this process (services/duties.ts). One that has not run yet has no line but its failures. */
@@ -50,7 +50,7 @@ const showDuties = Effect.fnUntraced(function* () {
   const duration = Metric.gauge("duty_last_run_duration_seconds", {
     description: "How long the last round of a background duty took.",
   });
-  const failed = Metric.gauge("duty_last_run_failed", {
+  const dutyFailed = Metric.gauge("duty_last_run_failed", {
     description: "1 if the last round of a background duty or a part of it crashed, else 0.",
   });
   const failures = Metric.counter("duty_failures_total", {
@@ -63,7 +63,7 @@ const showDuties = Effect.fnUntraced(function* () {
     if (last === null) continue;
     yield* Metric.update(Metric.withAttributes(lastRun, { duty }), last.endedAt / 1000);
     yield* Metric.update(Metric.withAttributes(duration, { duty }), last.tookMs / 1000);
-    yield* Metric.update(Metric.withAttributes(failed, { duty }), last.failed ? 1 : 0);
+    yield* Metric.update(Metric.withAttributes(dutyFailed, { duty }), last.failed ? 1 : 0);
   }
 });
 
@@ -129,7 +129,7 @@ const gauges = Effect.fnUntraced(function* <R>(accountId: string, features: Feat
 const expose = Effect.fnUntraced(function* <R>(features: FeatureMetrics<R>) {
   const authenticate = yield* authenticator;
   const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest);
-  const lack = lackOf(caller, "operate_service");
+  const lack = findLack(caller, "operate_service");
   if (lack !== null) return yield* forbidden(caller, lack);
   yield* requireOperatorAccount(caller);
   // A registry for each request, so that two concurrent scrapes do not overwrite each other.

@@ -23,7 +23,7 @@ export const withCookie = Effect.fnUntraced(function* (
   });
 });
 
-export const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+export const withErrors = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.catch(answering(actingUnknown(handler)), (error: unknown) =>
     isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
   );

@@ -11,7 +11,7 @@ import { Forbidden } from "../api/errors.ts";
 import { actingAs, signedInActor } from "../callers/acting.ts";
 import { authenticator, unauthorized } from "../callers/authorize.ts";
 import { ownForm, ownPageBody } from "../callers/own-page.ts";
-import { answered, withCookie } from "./answer.ts";
+import { withErrors, withCookie } from "./answer.ts";
 import {
   cookieIn,
   csrfToken,
@@ -40,8 +40,8 @@ const CACHED = { lasting: "public, max-age=31536000, immutable", asked: "no-cach
 const answerFile = ({ plain, gzipped, type, tag, isLasting }: PageFile) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
     const isGzipped = /\bgzip\b/.test(headers["accept-encoding"] ?? "");
-    const cached = isLasting ? CACHED.lasting : CACHED.asked;
-    const own = { ...SECURITY_HEADERS, "cache-control": cached, etag: tag, vary: "accept-encoding" };
+    const cacheControl = isLasting ? CACHED.lasting : CACHED.asked;
+    const own = { ...SECURITY_HEADERS, "cache-control": cacheControl, etag: tag, vary: "accept-encoding" };
     if (headers["if-none-match"] === tag) return HttpServerResponse.empty({ status: 304, headers: own });
     return HttpServerResponse.uint8Array(isGzipped ? gzipped : plain, {
       contentType: type,
@@ -55,7 +55,7 @@ const pageRoutes = (files: readonly PageFile[]) =>
   );
 
 /** The row of a sign-in that found its person. */
-const entered = (by: "token" | "link", sessionId: string) => (person: SignedInPerson | null) =>
+const signInRow = (by: "token" | "link", sessionId: string) => (person: SignedInPerson | null) =>
   person === null
     ? null
     : { action: "sign_in" as const, actor: signedInActor(person, sessionId), changes: { by } };
@@ -66,13 +66,13 @@ const signIn = Effect.gen(function* () {
   const body = yield* ownPageBody(SignIn, { field: "token", words: "must be a token" });
   const hash = tokenKind(body.token) === "pat" ? tokenHash(body.token) : null;
   const { row, session } = yield* newSession;
-  const opened = (yield* BrowserSessions).open(hash ?? "", row).pipe(withAudit(entered("token", row.id)));
-  const user = hash === null ? null : yield* opened;
+  const opening = (yield* BrowserSessions).open(hash ?? "", row).pipe(withAudit(signInRow("token", row.id)));
+  const user = hash === null ? null : yield* opening;
   // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
   if (user === null) {
     yield* refusedEntry({ action: "sign_in", changes: { by: "token" } });
-    const refused = hash === null ? Effect.succeed(unauthorized()) : tokenRefused(hash, null, unauthorized());
-    return yield* Effect.flatMap(refused, Effect.fail);
+    const refusal = hash === null ? Effect.succeed(unauthorized()) : tokenRefused(hash, null, unauthorized());
+    return yield* Effect.flatMap(refusal, Effect.fail);
   }
   return yield* withCookie(HttpServerResponse.jsonUnsafe({ user, csrf: session.csrf }), session);
 });
@@ -108,8 +108,8 @@ const showLink = Effect.gen(function* () {
 const openLink = Effect.gen(function* () {
   const code = (yield* ownForm).get("code") ?? "";
   const { row, session } = yield* newSession;
-  const opened = (yield* BrowserSessions).openLink(tokenHash(code), row);
-  const user = yield* opened.pipe(withAudit(entered("link", row.id)));
+  const opening = (yield* BrowserSessions).openLink(tokenHash(code), row);
+  const user = yield* opening.pipe(withAudit(signInRow("link", row.id)));
   const home = HttpServerResponse.redirect("/", { status: 303 });
   if (user === null) return yield* linkRefused;
   // The browser omits a strict cookie on a navigation from a foreign page. The page's own requests, after it has
@@ -156,9 +156,9 @@ const makeLink = Effect.gen(function* () {
       code: "forbidden",
     });
   }
-  const issued = issueCode(tokenHash(token));
+  const issue = issueCode(tokenHash(token));
   const row = { action: "sign_in.link_created", target: caller.tokenId } as const;
-  const code = yield* issued.pipe(
+  const code = yield* issue.pipe(
     withAudit(() => row),
     actingAs(caller, request),
   );
@@ -176,12 +176,12 @@ export const dashboardRoutes = (directory: string) =>
       (files) =>
         HttpRouter.addAll([
           ...pageRoutes(files),
-          HttpRouter.route("POST", "/dashboard/session", answered(signIn)),
-          HttpRouter.route("GET", "/dashboard/session", answered(current)),
-          HttpRouter.route("DELETE", "/dashboard/session", answered(signOut)),
-          HttpRouter.route("GET", "/dashboard/open", answered(showLink)),
-          HttpRouter.route("POST", "/dashboard/open", answered(openLink)),
-          HttpRouter.route("POST", "/dashboard/links", answered(makeLink)),
+          HttpRouter.route("POST", "/dashboard/session", withErrors(signIn)),
+          HttpRouter.route("GET", "/dashboard/session", withErrors(current)),
+          HttpRouter.route("DELETE", "/dashboard/session", withErrors(signOut)),
+          HttpRouter.route("GET", "/dashboard/open", withErrors(showLink)),
+          HttpRouter.route("POST", "/dashboard/open", withErrors(openLink)),
+          HttpRouter.route("POST", "/dashboard/links", withErrors(makeLink)),
           ...invitationRoutes,
           ...signInRoutes,
         ]),

@@ -52,17 +52,17 @@ const cells = (tag: string, row: readonly string[]): string =>
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   `<table>${cells("th", head)}${rows.map((row) => cells("td", row)).join("")}</table>`;
 
-const bodyOf = ({ content = {} }: Body): string =>
+const bodyHtml = ({ content = {} }: Body): string =>
   Object.entries(content)
     .map(([type, { schema, example }]) => {
-      const shown =
+      const exampleHtml =
         example === undefined ? "" : `<p>Example, <code>${escapeHtml(type)}</code>:</p>${block(example)}`;
       const details = `<details><summary>Schema of <code>${escapeHtml(type)}</code></summary>${block(schema)}</details>`;
-      return shown + details;
+      return exampleHtml + details;
     })
     .join("");
 
-const operationOf = (path: string, method: string, operation: Operation): string => {
+const operationHtml = (path: string, method: string, operation: Operation): string => {
   const { operationId, summary = "", parameters = [], requestBody, responses } = operation;
   const verb = method.startsWith("x-") ? "ANY METHOD" : method.toUpperCase();
   const success = Object.entries(responses).filter(([status]) => status.startsWith("2"));
@@ -80,7 +80,7 @@ const operationOf = (path: string, method: string, operation: Operation): string
             `${required ? "Required. " : ""}${prose(description)}`,
           ]),
         ),
-    requestBody === undefined ? "" : `<h4>Request</h4>${bodyOf(requestBody)}`,
+    requestBody === undefined ? "" : `<h4>Request</h4>${bodyHtml(requestBody)}`,
     "<h4>Answers</h4>",
     table(
       ["Status", ""],
@@ -89,7 +89,7 @@ const operationOf = (path: string, method: string, operation: Operation): string
         prose(description),
       ]),
     ),
-    ...success.map(([, answer]) => bodyOf(answer)),
+    ...success.map(([, answer]) => bodyHtml(answer)),
     "</section>",
   ].join("\n");
 };
@@ -119,7 +119,7 @@ const docsPage = ({ info, tags, paths, components }: ApiDocument): HttpServerRes
     ...groups.map(
       ({ name, members }) =>
         `<h2>${escapeHtml(name)}</h2>\n${members
-          .map(({ path, method, operation }) => operationOf(path, method, operation))
+          .map(({ path, method, operation }) => operationHtml(path, method, operation))
           .join("\n")}`,
     ),
     `<h2>Schemas</h2>\n${schemas.join("\n")}`,

@@ -40,7 +40,7 @@ interface Document {
 type Documents = ReadonlyMap<string, Document>;
 
 /** `README.md` is its directory's index. */
-const addressOf = (file: string): string =>
+const pageAddress = (file: string): string =>
   `${ROOT}/${file.replace(/\.md$/, "").replace(/(?:^|\/)README$/, "")}`.replace(/\/$/, "");
 
 const readDocuments = (directory: string): Documents =>
@@ -50,7 +50,7 @@ const readDocuments = (directory: string): Documents =>
       .toSorted()
       .map((file) => {
         const source = readFileSync(path.join(directory, file), "utf8");
-        return [file, { source, address: addressOf(file) }] as const;
+        return [file, { source, address: pageAddress(file) }] as const;
       }),
   );
 
@@ -62,34 +62,35 @@ const resolver = (documents: Documents, file: string) => (href: string) => {
   const [target = "", anchor] = href.split("#");
   const hash = anchor === undefined ? "" : `#${anchor}`;
   if (target === "") return hash;
-  const found = path.posix.join(path.posix.dirname(file), target).replace(/\/$/, "");
-  const { address } = documents.get(found) ?? documents.get(path.posix.join(found, "README.md")) ?? {};
+  const linkedFile = path.posix.join(path.posix.dirname(file), target).replace(/\/$/, "");
+  const { address } =
+    documents.get(linkedFile) ?? documents.get(path.posix.join(linkedFile, "README.md")) ?? {};
   return address === undefined ? null : address + hash;
 };
 
-const titleOf = ({ source }: Document): string => /^# (.+)$/m.exec(source)?.[1] ?? "Guide";
+const documentTitle = ({ source }: Document): string => /^# (.+)$/m.exec(source)?.[1] ?? "Guide";
 
 const link = (address: string, text: string): string =>
   `<a href="${escapeHtml(address)}">${escapeHtml(text)}</a>`;
 
-const listOf = (items: readonly string[]): string =>
+const listHtml = (items: readonly string[]): string =>
   `<ul>\n${items.map((item) => `<li>${item}</li>`).join("\n")}\n</ul>`;
 
-const contentsOf = (headings: readonly Heading[]): string => {
+const contentsHtml = (headings: readonly Heading[]): string => {
   const sections = headings.filter(({ depth }) => depth === 2);
   return sections.length < CONTENTS_FROM
     ? ""
-    : `<nav aria-label="On this page">${listOf(sections.map(({ id, text }) => link(`#${id}`, text)))}</nav>`;
+    : `<nav aria-label="On this page">${listHtml(sections.map(({ id, text }) => link(`#${id}`, text)))}</nav>`;
 };
 
 /** The other documents of the same kind. */
-const siblingsOf = (documents: Documents, file: string): string => {
+const siblingsHtml = (documents: Documents, file: string): string => {
   const folder = path.posix.dirname(file);
   const others = [...documents].filter(([other]) => other !== file && path.posix.dirname(other) === folder);
   return folder === "." || others.length === 0
     ? ""
-    : `<nav class="more" aria-label="More documents">${listOf(
-        others.map(([, other]) => link(other.address, titleOf(other))),
+    : `<nav class="more" aria-label="More documents">${listHtml(
+        others.map(([, other]) => link(other.address, documentTitle(other))),
       )}</nav>`;
 };
 
@@ -103,10 +104,10 @@ const render = (documents: Documents, file: string, document: Document) => {
   const { html, headings } = renderMarkdown(document.source, resolver(documents, file));
   // The contents stand below the title.
   const end = html.indexOf("</h1>") + "</h1>".length;
-  const main = [html.slice(0, end), contentsOf(headings), html.slice(end)].join("\n");
+  const main = [html.slice(0, end), contentsHtml(headings), html.slice(end)].join("\n");
   return page({
-    title: `${titleOf(document)} · Guide`,
-    body: `${TOP}\n<main>\n${main}\n</main>\n${siblingsOf(documents, file)}`,
+    title: `${documentTitle(document)} · Guide`,
+    body: `${TOP}\n<main>\n${main}\n</main>\n${siblingsHtml(documents, file)}`,
   });
 };
 
@@ -123,15 +124,15 @@ const notFound = page({
 export const guideRoutes = (directory: string) => {
   const documents = readDocuments(directory);
   const files = new Map([...documents].map(([file, { address }]) => [address, file]));
-  const made = new Map<string, HttpServerResponse.HttpServerResponse>();
+  const responses = new Map<string, HttpServerResponse.HttpServerResponse>();
   const answer = Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest;
     const [address = ""] = url.split("?");
     const file = files.get(address);
     const document = file === undefined ? undefined : documents.get(file);
     if (file === undefined || document === undefined) return notFound;
-    const response = made.get(file) ?? render(documents, file, document);
-    made.set(file, response);
+    const response = responses.get(file) ?? render(documents, file, document);
+    responses.set(file, response);
     return response;
   });
   return HttpRouter.addAll([

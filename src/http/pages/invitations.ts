@@ -17,7 +17,7 @@ import { NAME_MAX } from "../api/people.ts";
 import { nameText } from "../api/schemas.ts";
 import { instant } from "../steps/wire.ts";
 import { ownPageBody } from "../callers/own-page.ts";
-import { answered, withCookie } from "./answer.ts";
+import { withErrors, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 
 const Code = Schema.String.check(Schema.isMaxLength(200));
@@ -38,9 +38,9 @@ const invalid = Effect.gen(function* () {
 /** What the invitation grants. Changes nothing. */
 const look = Effect.gen(function* () {
   const { code } = yield* ownPageBody(Look, TEXT);
-  const found = yield* (yield* People).openInvitation(tokenHash(code), yield* Clock.currentTimeMillis);
-  if (found === null) return yield* invalid;
-  const { name, role, account, invitedBy, projects, expiresAt } = found;
+  const invitation = yield* (yield* People).openInvitation(tokenHash(code), yield* Clock.currentTimeMillis);
+  if (invitation === null) return yield* invalid;
+  const { name, role, account, invitedBy, projects, expiresAt } = invitation;
   return HttpServerResponse.jsonUnsafe({
     name,
     role,
@@ -67,10 +67,10 @@ const accept = Effect.gen(function* () {
     now: yield* Clock.currentTimeMillis,
   };
   // One transaction: she is in, and signed in, or the invitation is still open.
-  const accepted = Effect.tap(people.accept(newcomer), (made) =>
+  const acceptance = Effect.tap(people.accept(newcomer), (made) =>
     made === null ? Effect.void : Effect.asVoid(browsers.open(hash, row)),
   );
-  const person = yield* accepted.pipe(
+  const person = yield* acceptance.pipe(
     withAudit((made) =>
       made === null
         ? null
@@ -93,6 +93,6 @@ const accept = Effect.gen(function* () {
 });
 
 export const invitationRoutes = [
-  HttpRouter.route("POST", "/dashboard/invitations/look", answered(look)),
-  HttpRouter.route("POST", "/dashboard/invitations/accept", answered(accept)),
+  HttpRouter.route("POST", "/dashboard/invitations/look", withErrors(look)),
+  HttpRouter.route("POST", "/dashboard/invitations/accept", withErrors(accept)),
 ];

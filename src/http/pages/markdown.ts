@@ -32,7 +32,7 @@ const reader = makeReader();
 const plainText = (tokens: readonly Token[]): string => tokens.map(({ content }) => content).join("");
 
 /** GitHub's rule: lower case, blanks to hyphens, no other punctuation than hyphens and underscores. */
-const anchorOf = (text: string): string =>
+const toAnchor = (text: string): string =>
   text
     .trim()
     .toLowerCase()
@@ -41,22 +41,22 @@ const anchorOf = (text: string): string =>
 
 /** The headings in their order, by their opening tokens. One in a quotation or a list has no anchor. */
 const headingsIn = (tokens: readonly Token[]): ReadonlyMap<Token, Heading> => {
-  const seen = new Map<string, number>();
-  const found = new Map<Token, Heading>();
+  const anchors = new Map<string, number>();
+  const headings = new Map<Token, Heading>();
   for (const [index, token] of tokens.entries()) {
     if (token.type !== "heading_open" || token.level > 0) continue;
     const text = plainText(tokens[index + 1]?.children ?? []);
-    const anchor = anchorOf(text);
-    const before = seen.get(anchor) ?? 0;
-    seen.set(anchor, before + 1);
+    const anchor = toAnchor(text);
+    const before = anchors.get(anchor) ?? 0;
+    anchors.set(anchor, before + 1);
     // A name that comes again has a number at its end.
-    found.set(token, {
+    headings.set(token, {
       depth: Number(token.tag.slice(1)),
       text,
       id: before === 0 ? anchor : `${anchor}-${before}`,
     });
   }
-  return found;
+  return headings;
 };
 
 const withInner = (tokens: readonly Token[]): readonly Token[] =>

@@ -49,17 +49,17 @@ export const PAGE_POLICY =
 /** The page's sources. */
 export const PAGE_DIRECTORY = fileURLToPath(new URL("../../../dashboard", import.meta.url));
 
-const compressed = promisify(gzip);
+const compress = promisify(gzip);
 
 /** Which size of blocks suits a file, each block with codes of its own, depends on how it mixes code and tables. */
 const MEMORY_LEVELS = [4, 5, 6, 7, 8, 9];
 
 const smallest = async (plain: Uint8Array): Promise<Uint8Array> => {
-  const all = await Promise.all(MEMORY_LEVELS.map((memLevel) => compressed(plain, { level: 9, memLevel })));
+  const all = await Promise.all(MEMORY_LEVELS.map((memLevel) => compress(plain, { level: 9, memLevel })));
   return all.reduce((best, next) => (next.length < best.length ? next : best));
 };
 
-const served = async ({ name, plain }: Content, isLasting: boolean): Promise<PageFile> => ({
+const toPageFile = async ({ name, plain }: Content, isLasting: boolean): Promise<PageFile> => ({
   name,
   type: TYPES[path.extname(name)] ?? "application/octet-stream",
   plain,
@@ -85,17 +85,17 @@ export const ownPage = async (
   if (name === PAGE_NAME && logo === null) return files;
   const title = escapeHtml(name);
   const picture = logo === null ? "" : `<img class="logo" src="${logo.name}" alt="" />`;
-  const named = (html: string) =>
+  const withName = (html: string) =>
     html
       .replace(`<title>${PAGE_NAME}<`, () => `<title>${title}<`)
       .replace(`>${PAGE_NAME}</a>`, () => `>${picture}${title}</a>`);
-  const changed = files.map(async (file) => {
+  const pageFiles = files.map(async (file) => {
     if (file.name !== "index.html") return file;
-    const plain = Buffer.from(named(Buffer.from(file.plain).toString()));
-    return served({ name: file.name, plain }, file.isLasting);
+    const plain = Buffer.from(withName(Buffer.from(file.plain).toString()));
+    return toPageFile({ name: file.name, plain }, file.isLasting);
   });
-  const added = logo === null ? [] : [served(logo, false)];
-  return Promise.all([...changed, ...added]);
+  const logoFiles = logo === null ? [] : [toPageFile(logo, false)];
+  return Promise.all([...pageFiles, ...logoFiles]);
 };
 
 const make = async (directory: string, names: readonly string[]): Promise<readonly PageFile[]> => {
@@ -111,8 +111,8 @@ const make = async (directory: string, names: readonly string[]): Promise<readon
     return { name, plain: Buffer.from(html.replace("</head>", `${links}</head>`)) };
   });
   return Promise.all([
-    ...(await Promise.all(contents)).map((content) => served(content, false)),
-    ...files.map((content) => served(content, true)),
+    ...(await Promise.all(contents)).map((content) => toPageFile(content, false)),
+    ...files.map((content) => toPageFile(content, true)),
   ]);
 };
 
@@ -139,7 +139,7 @@ const pages = new Map<string, Promise<readonly PageFile[]>>();
 
 /** Reads a page once in a process: no file is added later. */
 export const readPage = (directory: string): Promise<readonly PageFile[]> => {
-  const known = pages.get(directory) ?? read(directory);
-  pages.set(directory, known);
-  return known;
+  const content = pages.get(directory) ?? read(directory);
+  pages.set(directory, content);
+  return content;
 };

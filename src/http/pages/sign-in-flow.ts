@@ -42,7 +42,7 @@ export type Flow = typeof Flow.Type;
 const decode = Schema.decodeUnknownResult(Schema.fromJsonString(Flow));
 
 /** No project has this id, so the key is the flow's own. */
-const placeOf = (provider: ProviderId) => ({ projectId: "sign-in", name: provider, version: 1 });
+const sealPlace = (provider: ProviderId) => ({ projectId: "sign-in", name: provider, version: 1 });
 
 const setFlowCookie = Effect.fnUntraced(function* (
   response: HttpServerResponse.HttpServerResponse,
@@ -67,7 +67,7 @@ export const withFlow = Effect.fnUntraced(function* (
   const expiresAt = (yield* Clock.currentTimeMillis) + FLOW_LIFE_MS;
   const nonce = (yield* Entropy)(NONCE_BYTES);
   const value = JSON.stringify({ ...flow, expiresAt } satisfies Flow);
-  const sealed = sealSecret((yield* Keyring).secrets, placeOf(flow.provider), { value, nonce });
+  const sealed = sealSecret((yield* Keyring).secrets, sealPlace(flow.provider), { value, nonce });
   return yield* setFlowCookie(response, Buffer.from(sealed).toString("base64url"), FLOW_LIFE_MS / 1000);
 });
 
@@ -82,7 +82,7 @@ export const browserFlow = Effect.fnUntraced(function* (provider: ProviderId) {
   const cookie = cookies[hostCookie(publicUrl, NAME)] ?? "";
   if (cookie === "" || cookie.length > COOKIE_MAX) return null;
   const envelope = Buffer.from(cookie, "base64url");
-  const opened = unsealSecret((yield* Keyring).secrets, placeOf(provider), envelope);
+  const opened = unsealSecret((yield* Keyring).secrets, sealPlace(provider), envelope);
   if (Result.isFailure(opened)) return null;
   const flow = decode(opened.success);
   if (Result.isFailure(flow) || flow.success.expiresAt <= (yield* Clock.currentTimeMillis)) return null;

@@ -35,7 +35,7 @@ import { BadGateway, notFound } from "../api/errors.ts";
 import { authenticator, forbidden } from "../callers/authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
 import { isOwnNavigation, ownForm, ownPageBody } from "../callers/own-page.ts";
-import { answered, withCookie } from "./answer.ts";
+import { withErrors, withCookie } from "./answer.ts";
 import { newSession } from "./dashboard-sessions.ts";
 import { doorPage } from "./look.ts";
 import { type Flow, browserFlow, withFlow, withoutFlow } from "./sign-in-flow.ts";
@@ -43,8 +43,8 @@ import { escapeHtml } from "../../ground/html.ts";
 
 const provider = Effect.gen(function* () {
   const { params } = yield* HttpRouter.RouteContext;
-  const found = (yield* SignInProviders).find(({ id }) => id === params["provider"]);
-  return found ?? (yield* notFound("sign-in provider"));
+  const match = (yield* SignInProviders).find(({ id }) => id === params["provider"]);
+  return match ?? (yield* notFound("sign-in provider"));
 });
 
 const list = Effect.gen(function* () {
@@ -55,7 +55,7 @@ const list = Effect.gen(function* () {
 /** One for each provider. The provider compares it with the one that the operator registered there. */
 const redirectUri = (publicUrl: string, id: ProviderId): string => `${publicUrl}/dashboard/callback/${id}`;
 
-const queryOf = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url">): string => {
+const readQuery = ({ url }: Pick<HttpServerRequest.HttpServerRequest, "url">): string => {
   const start = url.indexOf("?");
   return start < 0 ? "" : url.slice(start + 1);
 };
@@ -100,14 +100,14 @@ const signedIn = Effect.fnUntraced(function* (request: HttpServerRequest.HttpSer
 
 /** Begins a flow for the page, which also joins by an invitation, or adds a provider to the person who is signed in. */
 const loginByPage = Effect.gen(function* () {
-  const chosen = yield* provider;
+  const signInProvider = yield* provider;
   const request = yield* HttpServerRequest.HttpServerRequest;
   const wish = yield* ownPageBody(Wish, {
     field: "return",
     words: "must be text, `invitation` text and `link` true or false",
   });
   const { url, flow } = yield* Effect.catchTag(
-    begin(chosen, {
+    begin(signInProvider, {
       returnTo: returnPath(wish.return),
       invitation: wish.invitation === undefined ? null : tokenHash(wish.invitation),
       linkTo: wish.link === true ? yield* signedIn(request) : null,
@@ -115,7 +115,7 @@ const loginByPage = Effect.gen(function* () {
     "ProviderFault",
     () =>
       new BadGateway({
-        error: `${chosen.label} does not answer as expected. Try again. The service's log has the reason.`,
+        error: `${signInProvider.label} does not answer as expected. Try again. The service's log has the reason.`,
         code: "provider_unreachable",
       }),
   );
@@ -160,7 +160,7 @@ const refusedSignIn = Effect.fnUntraced(function* (by: ProviderId, { outcome, ca
 });
 
 /** How a new identity gets its person. */
-const entryOf = Effect.fnUntraced(function* (flow: Flow, { signUpRefusal }: ProvidedPerson) {
+const chooseEntry = Effect.fnUntraced(function* (flow: Flow, { signUpRefusal }: ProvidedPerson) {
   if (flow.invitation !== null) return { by: "invitation", hash: flow.invitation } satisfies Entry;
   const { signIn } = yield* Limits;
   const mayJoin = signUpRefusal === null && signIn.signUp === "allowed";
@@ -171,7 +171,7 @@ const entryOf = Effect.fnUntraced(function* (flow: Flow, { signUpRefusal }: Prov
 });
 
 /** What the store keeps of a person who came back from a provider. */
-const identityOf = ({ issuer, subject, name, email }: ProvidedPerson) =>
+const newIdentity = ({ issuer, subject, name, email }: ProvidedPerson) =>
   Effect.map(newUuid, (id): NewIdentity => ({ id, issuer, subject, name, email }));
 
 const DEACTIVATED = [
@@ -209,22 +209,22 @@ const link = Effect.fnUntraced(function* (
   const { issuer, subject, name } = person;
   const changes = { by: flow.provider, issuer, subject, name };
   const row = { action: "identity.linked", target: userId, actor, changes } as const;
-  const linked = yield* (yield* Identities)
-    .link(yield* identityOf(person), linkTo, now)
+  const outcome = yield* (yield* Identities)
+    .link(yield* newIdentity(person), linkTo, now)
     .pipe(withAudit((result) => (result === "linked" ? row : null)));
-  if (linked === "linked")
+  if (outcome === "linked")
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
-  yield* Effect.logWarning("a sign-in was not added", { provider: flow.provider, why: linked });
+  yield* Effect.logWarning("a sign-in was not added", { provider: flow.provider, why: outcome });
   yield* refusedEntry({
     action: "identity.linked",
     target: userId,
-    changes: { by: flow.provider, why: linked },
+    changes: { by: flow.provider, why: outcome },
   });
-  return yield* refusal(...UNLINKED[linked]);
+  return yield* refusal(...UNLINKED[outcome]);
 });
 
 /** The row of a sign-in that found its person, or made her. */
-const entered = (flow: Flow, sessionId: string) => (result: SignInResult) => {
+const entryRow = (flow: Flow, sessionId: string) => (result: SignInResult) => {
   if (result.kind !== "signed_in") return null;
   const { person, isNew } = result;
   const action = isNew && flow.invitation !== null ? "invitation.accepted" : "sign_in";
@@ -233,22 +233,22 @@ const entered = (flow: Flow, sessionId: string) => (result: SignInResult) => {
 };
 
 /** Only a service that lets people sign up says why this person cannot. */
-const signUpRefusalOf = ({ signUpRefusal }: ProvidedPerson) =>
+const findSignUpRefusal = ({ signUpRefusal }: ProvidedPerson) =>
   Effect.map(Limits, ({ signIn }) => (signIn.signUp === "allowed" ? signUpRefusal : null));
 
 const enter = Effect.fnUntraced(function* (flow: Flow, person: ProvidedPerson) {
-  const identity = yield* identityOf(person);
+  const identity = yield* newIdentity(person);
   const { row, session } = yield* newSession;
   const result = yield* (yield* Identities)
     .signIn({
       identity,
       signedInBy: flow.provider,
       session: row,
-      entry: yield* entryOf(flow, person),
+      entry: yield* chooseEntry(flow, person),
       newPerson: { id: yield* newUuid, name: person.name },
     })
-    .pipe(withAudit(entered(flow, row.id)));
-  const signUpCause = result.kind === "unknown" ? yield* signUpRefusalOf(person) : null;
+    .pipe(withAudit(entryRow(flow, row.id)));
+  const signUpCause = result.kind === "unknown" ? yield* findSignUpRefusal(person) : null;
   if (result.kind !== "signed_in")
     yield* refusedSignIn(flow.provider, { outcome: result.kind, cause: signUpCause });
   switch (result.kind) {
@@ -290,11 +290,11 @@ const FAULTS: Readonly<Record<ProviderFault["kind"], readonly [number, string, s
 
 /** Leads a browser to the provider. @param go the answer with which it goes there */
 const leading = Effect.fnUntraced(function* (
-  chosen: SignInProvider,
+  signInProvider: SignInProvider,
   returnTo: string,
   go: (url: string) => Effect.Effect<HttpServerResponse.HttpServerResponse>,
 ) {
-  const begun = yield* Effect.result(begin(chosen, { returnTo, invitation: null, linkTo: null }));
+  const begun = yield* Effect.result(begin(signInProvider, { returnTo, invitation: null, linkTo: null }));
   if (begun._tag === "Failure") return yield* refusal(...FAULTS.unreachable);
   const { url, flow } = begun.success;
   return yield* withFlow(yield* go(url), flow);
@@ -302,17 +302,17 @@ const leading = Effect.fnUntraced(function* (
 
 /** Follows a link of the sign-in page. Another link does not begin a sign-in, which could replace the one that this browser has. */
 const login = Effect.gen(function* () {
-  const chosen = yield* provider;
+  const signInProvider = yield* provider;
   const request = yield* HttpServerRequest.HttpServerRequest;
-  const returnTo = returnPath(new URLSearchParams(queryOf(request)).get("return"));
+  const returnTo = returnPath(new URLSearchParams(readQuery(request)).get("return"));
   if (isOwnNavigation(request.headers))
-    return yield* leading(chosen, returnTo, (url) =>
+    return yield* leading(signInProvider, returnTo, (url) =>
       Effect.succeed(HttpServerResponse.redirect(url, { status: 303 })),
     );
   const body = [
     "<h1>Sign in</h1>",
-    `<form method="post" action="/dashboard/login/${chosen.id}"><input type="hidden" name="return" value="${escapeHtml(returnTo)}">`,
-    `<p><button type="submit">Sign in with ${escapeHtml(chosen.label)}</button></p></form>`,
+    `<form method="post" action="/dashboard/login/${signInProvider.id}"><input type="hidden" name="return" value="${escapeHtml(returnTo)}">`,
+    `<p><button type="submit">Sign in with ${escapeHtml(signInProvider.label)}</button></p></form>`,
     '<p class="quiet">If you did not want to sign in, <a href="/">go to the page</a>.</p>',
   ];
   return yield* doorPage({ title: "Sign in", body: body.join("\n"), hasForm: true });
@@ -320,13 +320,13 @@ const login = Effect.gen(function* () {
 
 /** The button of the page above. Browsers do not let a form be redirected to another site (`form-action`), so the answer is a page that goes there. */
 const loginByForm = Effect.gen(function* () {
-  const chosen = yield* provider;
+  const signInProvider = yield* provider;
   const returnTo = returnPath((yield* ownForm).get("return"));
-  return yield* leading(chosen, returnTo, (url) =>
+  return yield* leading(signInProvider, returnTo, (url) =>
     Effect.map(
       doorPage({
         title: "Sign in",
-        body: `<p><a href="${escapeHtml(url)}">Go on to ${escapeHtml(chosen.label)}</a></p>`,
+        body: `<p><a href="${escapeHtml(url)}">Go on to ${escapeHtml(signInProvider.label)}</a></p>`,
       }),
       HttpServerResponse.setHeader("refresh", `0;url=${url}`),
     ),
@@ -334,7 +334,7 @@ const loginByForm = Effect.gen(function* () {
 });
 
 /** By the page's own request, or by its form. */
-const posted = Effect.gen(function* () {
+const postLogin = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest;
   const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers["content-type"] ?? "");
   return yield* isForm ? loginByForm : loginByPage;
@@ -349,7 +349,7 @@ const callback = Effect.gen(function* () {
     return yield* refusal(400, "This sign-in cannot be completed", UNSTARTED);
   }
   const url = new URL(redirectUri((yield* Addresses).publicUrl, id));
-  url.search = queryOf(yield* HttpServerRequest.HttpServerRequest);
+  url.search = readQuery(yield* HttpServerRequest.HttpServerRequest);
   const come = yield* Effect.result(finish(url, flow));
   if (come._tag === "Failure") {
     const { kind, why, code } = come.failure;
@@ -367,8 +367,8 @@ const callback = Effect.gen(function* () {
 });
 
 export const signInRoutes = [
-  HttpRouter.route("GET", "/dashboard/providers", answered(list)),
-  HttpRouter.route("GET", "/dashboard/login/:provider", answered(login)),
-  HttpRouter.route("POST", "/dashboard/login/:provider", answered(posted)),
-  HttpRouter.route("GET", "/dashboard/callback/:provider", answered(callback)),
+  HttpRouter.route("GET", "/dashboard/providers", withErrors(list)),
+  HttpRouter.route("GET", "/dashboard/login/:provider", withErrors(login)),
+  HttpRouter.route("POST", "/dashboard/login/:provider", withErrors(postLogin)),
+  HttpRouter.route("GET", "/dashboard/callback/:provider", withErrors(callback)),
 ];

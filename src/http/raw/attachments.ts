@@ -26,9 +26,9 @@ import { Uploads, UPLOADS_KEPT_MAX } from "../../store/ports/sessions/uploads.ts
 import type { Arrived } from "../api/access.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../reading/body.ts";
-import { opened, projectFor, sessionFor } from "../steps/answers.ts";
+import { ensureConversation, projectFor, sessionFor } from "../steps/answers.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
-import { answered, calledWith, endOfAccess } from "./raw-route.ts";
+import { withErrors, calledWith, endOfAccess } from "./raw-route.ts";
 import { projectInactive, takesNoMessages } from "../answers/refusals.ts";
 
 /** How long a file may take to arrive. 10 MiB need a line of 0.7 Mbit/s. */
@@ -44,7 +44,7 @@ const conversationFull = () =>
 const tokenEnded = () =>
   new Unauthorized({ error: "The token ended while the file arrived.", code: "unauthorized" });
 
-const headOf = ({ id, name, mediaType, sha256, content }: Attachment): AttachmentHead => ({
+const attachmentHead = ({ id, name, mediaType, sha256, content }: Attachment): AttachmentHead => ({
   id,
   name,
   media_type: mediaType,
@@ -53,7 +53,7 @@ const headOf = ({ id, name, mediaType, sha256, content }: Attachment): Attachmen
 });
 
 /** The file in the body. */
-const arrived = Effect.fnUntraced(function* (caller: Arrived, pid: string) {
+const receiveFile = Effect.fnUntraced(function* (caller: Arrived, pid: string) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const name = new URL(request.url, "http://service").searchParams.get("name");
   if (name === null || name === "") return yield* badRequest("name", "must be the file's name");
@@ -80,12 +80,12 @@ const attach = calledWith("manage_messages", (caller, { pid, sid }) =>
   Effect.gen(function* () {
     const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
     if (!(yield* takesMessages(session.projectId, session.agentName))) return yield* takesNoMessages();
-    const { attachment, now } = yield* arrived(caller, pid);
-    yield* opened(session.id);
-    const kept = yield* (yield* Conversations).keepAttachment(session.id, { ...attachment, now });
-    if (kept === null) return yield* notFound("session");
-    if (kept === "full") return yield* conversationFull();
-    return HttpServerResponse.jsonUnsafe(headOf(attachment), { status: 201 });
+    const { attachment, now } = yield* receiveFile(caller, pid);
+    yield* ensureConversation(session.id);
+    const outcome = yield* (yield* Conversations).keepAttachment(session.id, { ...attachment, now });
+    if (outcome === null) return yield* notFound("session");
+    if (outcome === "full") return yield* conversationFull();
+    return HttpServerResponse.jsonUnsafe(attachmentHead(attachment), { status: 201 });
   }),
 );
 
@@ -101,11 +101,11 @@ const upload = calledWith("manage_messages", (caller, { pid }) =>
   Effect.gen(function* () {
     const project = yield* projectFor(caller, pid);
     if (project.status !== "active") return yield* projectInactive(project);
-    const { attachment, now } = yield* arrived(caller, pid);
+    const { attachment, now } = yield* receiveFile(caller, pid);
     const owner = { projectId: pid, createdBy: caller.user.id };
     if ((yield* (yield* Uploads).keep({ ...attachment, ...owner, now })) === "full")
       return yield* projectFull();
-    return HttpServerResponse.jsonUnsafe(headOf(attachment), { status: 201 });
+    return HttpServerResponse.jsonUnsafe(attachmentHead(attachment), { status: 201 });
   }),
 );
 
@@ -126,18 +126,18 @@ const read = calledWith("read_project", (caller, { pid, sid }) =>
     const { params } = yield* HttpRouter.RouteContext;
     const id = parseUuid(params["id"] ?? "");
     if (id === null) return yield* badRequest("id", "must be a lower-case UUID");
-    const found = yield* (yield* Conversations).attachment(session.id, id);
-    if (found === null) return yield* notFound("attachment");
-    const shown = isImage(found.mediaType);
-    return HttpServerResponse.uint8Array(found.content, {
-      contentType: shown ? found.mediaType : "application/octet-stream",
+    const attachment = yield* (yield* Conversations).attachment(session.id, id);
+    if (attachment === null) return yield* notFound("attachment");
+    const isInline = isImage(attachment.mediaType);
+    return HttpServerResponse.uint8Array(attachment.content, {
+      contentType: isInline ? attachment.mediaType : "application/octet-stream",
       headers: {
-        "content-disposition": disposition(shown ? "inline" : "attachment", found.name),
+        "content-disposition": disposition(isInline ? "inline" : "attachment", attachment.name),
         "content-security-policy": "default-src 'none'; sandbox",
         "x-content-type-options": "nosniff",
         // An attachment never changes.
         "cache-control": "private, max-age=86400, immutable",
-        etag: `"${found.sha256}"`,
+        etag: `"${attachment.sha256}"`,
       },
     });
   }),
@@ -146,7 +146,7 @@ const read = calledWith("read_project", (caller, { pid, sid }) =>
 const ATTACHMENTS = "/v1/projects/:pid/sessions/:sid/attachments";
 
 export const attachmentRoutes = HttpRouter.addAll([
-  HttpRouter.route("POST", "/v1/projects/:pid/attachments", answered(upload)),
-  HttpRouter.route("POST", ATTACHMENTS, answered(attach)),
-  HttpRouter.route("GET", `${ATTACHMENTS}/:id`, answered(read)),
+  HttpRouter.route("POST", "/v1/projects/:pid/attachments", withErrors(upload)),
+  HttpRouter.route("POST", ATTACHMENTS, withErrors(attach)),
+  HttpRouter.route("GET", `${ATTACHMENTS}/:id`, withErrors(read)),
 ]);

@@ -24,7 +24,7 @@ import { nameText } from "../api/schemas.ts";
 import { awaitBody } from "../reading/body.ts";
 import { instant } from "../steps/wire.ts";
 import { Addresses } from "../limits.ts";
-import { answered } from "./raw-route.ts";
+import { withErrors } from "./raw-route.ts";
 
 /** A form of either endpoint has a few hundred bytes. */
 const FORM_LIMIT_BYTES = 4096;
@@ -88,17 +88,17 @@ const createdBy = (
   }) satisfies Said;
 
 const claim = Effect.gen(function* () {
-  const given = yield* form;
-  const device = given.get("device_code");
-  if (given.get("grant_type") !== DEVICE_GRANT_TYPE)
+  const fields = yield* form;
+  const device = fields.get("device_code");
+  if (fields.get("grant_type") !== DEVICE_GRANT_TYPE)
     return refusal("unsupported_grant_type", `grant_type must be ${DEVICE_GRANT_TYPE}.`);
   if (device === null) return refusal("invalid_request", "device_code is missing.");
   const [token, id, now] = [yield* newAccessToken, yield* newUuid, yield* Clock.currentTimeMillis];
-  const claimed = yield* (yield* DeviceLogins)
+  const result = yield* (yield* DeviceLogins)
     .claim({ deviceHash: tokenHash(device), token: { id, hash: tokenHash(token) }, now })
     .pipe(withAudit((made) => (made.kind === "token" ? createdBy(made, id) : null)));
-  if (claimed.kind !== "token") return refusal(...WAITING[claimed.kind]);
-  const { expiresAt } = claimed;
+  if (result.kind !== "token") return refusal(...WAITING[result.kind]);
+  const { expiresAt } = result;
   return answer({
     access_token: token,
     token_type: "Bearer",
@@ -107,6 +107,6 @@ const claim = Effect.gen(function* () {
 });
 
 export const deviceLoginRoutes = HttpRouter.addAll([
-  HttpRouter.route("POST", "/v1/device-logins", answered(begin)),
-  HttpRouter.route("POST", "/v1/device-logins/token", answered(actingUnknown(claim))),
+  HttpRouter.route("POST", "/v1/device-logins", withErrors(begin)),
+  HttpRouter.route("POST", "/v1/device-logins/token", withErrors(actingUnknown(claim))),
 ]);

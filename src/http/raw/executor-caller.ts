@@ -10,7 +10,7 @@ import { requireProject } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 
 /** The session of a sandbox's token. Null: it is no such token. */
-const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
+const toAgentCaller = (caller: Principal, projectId: string): AgentCaller | null =>
   caller.sessionId === null || caller.projectId !== projectId
     ? null
     : {
@@ -20,7 +20,7 @@ const agentOf = (caller: Principal, projectId: string): AgentCaller | null =>
         startedBy: caller.origin === "trigger" ? "trigger" : "user",
       };
 
-const refused = (what: string) =>
+const refuseRequests = (what: string) =>
   new Forbidden({ error: `This address does not accept requests ${what}.`, code: "forbidden" });
 
 /** G3. The service's own names, for people and for sandboxes. Sandboxes send no origin. */
@@ -28,9 +28,9 @@ const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.
   const { publicUrl, internalUrl } = yield* Addresses;
   const own = [new URL(publicUrl), new URL(internalUrl)];
   const { host, origin } = headers;
-  if (!own.some((url) => url.host === host)) return yield* refused("for another host");
+  if (!own.some((url) => url.host === host)) return yield* refuseRequests("for another host");
   if (origin !== undefined && !own.some((url) => url.origin === origin))
-    return yield* refused("from another origin");
+    return yield* refuseRequests("from another origin");
   return null;
 });
 
@@ -38,5 +38,5 @@ const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.
 export const agentFor = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
   yield* checkSource(yield* HttpServerRequest.HttpServerRequest);
   yield* requireProject(caller, projectId);
-  return agentOf(caller, projectId) ?? (yield* forbidden(caller, { by: "token" }));
+  return toAgentCaller(caller, projectId) ?? (yield* forbidden(caller, { by: "token" }));
 });

@@ -11,13 +11,13 @@ const STREAMS_MAX = 4;
 
 /** The route's handler. The stream ends with the session's token. */
 export const listening = (tails: ToolTails) => {
-  const counted = streamCounter(STREAMS_MAX);
+  const count = streamCounter(STREAMS_MAX);
   return calledWith("call_tool", (caller, { pid }) =>
     Effect.gen(function* () {
       const { startedBy } = yield* agentFor(caller, pid);
-      yield* counted(caller.tokenId);
-      const ended = yield* endOfAccess(caller, pid, "member");
-      return eventResponse(yield* toolStream(tails, pid, startedBy), ended);
+      yield* count(caller.tokenId);
+      const end = yield* endOfAccess(caller, pid, "member");
+      return eventResponse(yield* toolStream(tails, pid, startedBy), end);
     }),
   );
 };

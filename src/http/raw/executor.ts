@@ -36,7 +36,7 @@ import { Addresses, ThisNode } from "../limits.ts";
 import { toolTails } from "../live/tools.ts";
 import { agentFor } from "./executor-caller.ts";
 import { listening } from "./executor-stream.ts";
-import { answered, calledWith, endOfAccess } from "./raw-route.ts";
+import { withErrors, calledWith, endOfAccess } from "./raw-route.ts";
 
 /** Arguments of 256 KiB, and the message around them. */
 const BODY_MAX_BYTES = 512 * 1024;
@@ -45,10 +45,10 @@ const KEEP_ALIVE_MS = 10_000;
 
 type Library = typeof import("@modelcontextprotocol/server");
 /** Apart from this file, so that a program without a service does not load its 37 MB. */
-const libraryOf = (): Promise<Library> => import("@modelcontextprotocol/server");
+const loadLibrary = (): Promise<Library> => import("@modelcontextprotocol/server");
 
 /** Loads the protocol's library, which holds the event loop for 100 ms or more. So it is done before the service is ready. */
-export const loadProtocol: Effect.Effect<void> = Effect.ignore(Effect.tryPromise(libraryOf));
+export const loadProtocol: Effect.Effect<void> = Effect.ignore(Effect.tryPromise(loadLibrary));
 
 /** The name as it is, or with a character in an escape. No other text has a field of this name. */
 const MAY_HAVE_PROTO = /__proto__|\\u/;
@@ -56,16 +56,16 @@ const MAY_HAVE_PROTO = /__proto__|\\u/;
 /** `__proto__` is a field of no tool, and programs disagree on what it means. @param text JSON */
 const hasProto = (text: string): boolean => {
   if (!MAY_HAVE_PROTO.test(text)) return false;
-  let found = false;
+  let hasName = false;
   JSON.parse(text, (name, value: unknown) => {
-    if (name === "__proto__") found = true;
+    if (name === "__proto__") hasName = true;
     return value;
   });
-  return found;
+  return hasName;
 };
 
 /** Reads the message. @returns its text and what it says. */
-const messageOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+const readMessage = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
     return yield* new UnsupportedMedia({
       error: "Send the body as application/json.",
@@ -108,10 +108,10 @@ const perform = (caller: AgentCaller, { name, given }: Call, ways: Ways) => {
       findTools(caller, typeof query === "string" ? query : "", own.map(findable)),
     );
   if (name === "call_result") {
-    const known = typeof id === "string" ? parseUuid(id) : null;
-    return known === null
+    const callId = typeof id === "string" ? parseUuid(id) : null;
+    return callId === null
       ? Effect.succeed(textResult("call_result needs id, the id of a call.", true))
-      : Effect.flatMap(CallApproval, ({ result }) => result(caller, known));
+      : Effect.flatMap(CallApproval, ({ result }) => result(caller, callId));
   }
   if (name !== "call_tool") return callNamed(caller, { name, given }, ways);
   return typeof wanted === "string" && isRecord(inner)
@@ -147,7 +147,7 @@ interface Progress {
   };
 }
 
-const wireOf = ({ content, structuredContent, isError }: AgentResult) => ({
+const resultWire = ({ content, structuredContent, isError }: AgentResult) => ({
   content: content as never,
   ...(structuredContent !== undefined && { structuredContent: structuredContent as never }),
   isError,
@@ -200,7 +200,7 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { router, en
       });
       const call = { name: params.name, given: params.arguments ?? {} };
       return Effect.runPromiseWith(services)(
-        Effect.map(answering(perform(caller, call, { router, tell })), wireOf),
+        Effect.map(answering(perform(caller, call, { router, tell })), resultWire),
         {
           signal: end.signal,
         },
@@ -221,7 +221,7 @@ const begin = Effect.fnUntraced(function* (
   const makeServer = yield* serverFor(caller, exchange);
   const { signal } = exchange.end;
   return yield* Effect.promise(async () => {
-    const library = await libraryOf();
+    const library = await loadLibrary();
     const { fetch, close } = library.createMcpHandler(({ era }) => makeServer(library, era), {
       keepAliveMs: KEEP_ALIVE_MS,
       maxRequestBodySize: BODY_MAX_BYTES,
@@ -272,11 +272,11 @@ const mcp = (router: Router) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest;
       const agent = yield* agentFor(caller, pid);
-      const ended = yield* endOfAccess(caller, pid, "member");
-      const reading = Effect.flatMap(messageOf(request), (message) =>
-        answerMessage(agent, message, { router, ended }),
+      const end = yield* endOfAccess(caller, pid, "member");
+      const reading = Effect.flatMap(readMessage(request), (message) =>
+        answerMessage(agent, message, { router, ended: end }),
       );
-      return yield* Effect.raceFirst(reading, Effect.flatMap(ended, tokenEnded));
+      return yield* Effect.raceFirst(reading, Effect.flatMap(end, tokenEnded));
     }),
   );
 
@@ -288,8 +288,8 @@ const PATH = "/v1/projects/:pid/executor/mcp";
 export const executorRoutes = Layer.unwrap(
   Effect.map(toolTails, (tails) =>
     Layer.merge(
-      HttpRouter.use((router) => router.add("POST", PATH, answered(mcp(router)))),
-      HttpRouter.add("GET", PATH, answered(listening(tails))),
+      HttpRouter.use((router) => router.add("POST", PATH, withErrors(mcp(router)))),
+      HttpRouter.add("GET", PATH, withErrors(listening(tails))),
     ),
   ),
 );

@@ -24,7 +24,7 @@ export interface OwnAnswer {
 
 export type Router = HttpRouter.HttpRouter;
 
-const targetOf = (projectId: string, { path, query = {} }: OwnRequest): string => {
+const requestTarget = (projectId: string, { path, query = {} }: OwnRequest): string => {
   const parameters = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as const],
   );
@@ -37,7 +37,7 @@ export const askOwn = Effect.fnUntraced(function* (router: Router, projectId: st
   const request = yield* HttpServerRequest.HttpServerRequest;
   const { internalUrl } = yield* Addresses;
   const { method, body } = wanted;
-  const web = new Request(new URL(targetOf(projectId, wanted), internalUrl), {
+  const web = new Request(new URL(requestTarget(projectId, wanted), internalUrl), {
     method,
     headers: {
       authorization: request.headers["authorization"] ?? "",

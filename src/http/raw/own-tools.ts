@@ -178,7 +178,7 @@ export const argumentsSchema = ({ fields, required }: OwnTool) => ({
   required,
 });
 
-const isOf = ({ type, format }: Field, value: unknown): boolean => {
+const fitsField = ({ type, format }: Field, value: unknown): boolean => {
   if (type === "integer") return Number.isSafeInteger(value);
   if (type === "boolean") return typeof value === "boolean";
   return typeof value === "string" && (format === undefined || parseUuid(value) !== null);
@@ -192,7 +192,7 @@ export const faultIn = ({ name, fields, required }: OwnTool, given: Arguments): 
   const absent = required.find((field) => given[field] === undefined);
   if (absent !== undefined) return `${name} needs ${absent}.`;
   const wrong = Object.entries(fields).find(
-    ([field, kind]) => given[field] !== undefined && !isOf(kind, given[field]),
+    ([field, kind]) => given[field] !== undefined && !fitsField(kind, given[field]),
   );
   if (wrong === undefined) return null;
   const [field, { type, format }] = wrong;

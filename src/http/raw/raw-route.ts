@@ -6,13 +6,13 @@ import { parseUuid } from "../../domain/ids.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import type { ProjectRole } from "../../domain/person/role.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
-import { lackOf } from "../callers/access.ts";
+import { findLack } from "../callers/access.ts";
 import type { Arrived } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
 import { authenticator, forbidden, requireRole } from "../callers/authorize.ts";
 import { answering } from "../steps/answers.ts";
 import { heldBy, Openings } from "../callers/openings.ts";
-import { askedHere, recordLack } from "../answers/refused-requests.ts";
+import { currentAttempt, recordLack } from "../answers/refused-requests.ts";
 import { apiErrorResponse } from "../answers/respond.ts";
 
 export interface RawParams {
@@ -32,14 +32,14 @@ export const calledWithoutProject = <A, E, R>(
     const { projectId } = yield* authenticate(request);
     const path = projectId === null ? null : { projectId, sessionId: null };
     const caller = yield* authenticate(request, path);
-    const asked = yield* askedHere;
-    const permitted = Effect.gen(function* () {
-      const lack = lackOf(caller, privilege);
+    const attempt = yield* currentAttempt;
+    const call = Effect.gen(function* () {
+      const lack = findLack(caller, privilege);
       if (lack !== null) return yield* forbidden(caller, lack);
       if (path !== null) yield* requireRole(caller, privilege);
       return yield* handler(caller);
     });
-    return yield* Effect.tapError(permitted, recordLack(caller, asked, projectId));
+    return yield* Effect.tapError(call, recordLack(caller, attempt, projectId));
   });
 
 /** Authenticates, checks the caller's privilege, and passes on the ids of the path. */
@@ -54,9 +54,9 @@ export const calledWith = <A, E, R>(
     const sid = params["sid"] === undefined ? null : parseUuid(params["sid"]);
     const path = pid === null ? null : { projectId: pid, sessionId: null };
     const caller = yield* authenticate(yield* HttpServerRequest.HttpServerRequest, path);
-    const asked = yield* askedHere;
-    const permitted = Effect.gen(function* () {
-      const lack = lackOf(caller, privilege);
+    const attempt = yield* currentAttempt;
+    const call = Effect.gen(function* () {
+      const lack = findLack(caller, privilege);
       if (lack !== null) return yield* forbidden(caller, lack);
       if (pid === null) return yield* badRequest("pid", "must be a lower-case UUID");
       if (params["sid"] !== undefined && sid === null)
@@ -64,7 +64,7 @@ export const calledWith = <A, E, R>(
       yield* requireRole(caller, privilege);
       return yield* handler(caller, { pid, sid });
     });
-    return yield* Effect.tapError(permitted, recordLack(caller, asked, pid));
+    return yield* Effect.tapError(call, recordLack(caller, attempt, pid));
   });
 
 /**
@@ -79,7 +79,7 @@ export const endOfAccess = (caller: Principal, projectId: string | null, needs: 
   );
 
 /** The handler's answer, or its error in the common shape. */
-export const answered = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+export const withErrors = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.catch(answering(handler), (error: unknown) =>
     isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
   );

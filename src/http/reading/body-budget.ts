@@ -17,7 +17,7 @@ interface Account {
   readonly limit: number;
 }
 
-const accountsOf = ({ trigger, address }: Sender): readonly Account[] => [
+const senderAccounts = ({ trigger, address }: Sender): readonly Account[] => [
   { name: "all", limit: TOTAL_BYTES },
   { name: `trigger ${trigger}`, limit: TRIGGER_BYTES },
   { name: `address ${address}`, limit: ADDRESS_BYTES },
@@ -41,8 +41,8 @@ export class BodyBudget {
 
   /** A hold without bytes. */
   open(sender: Sender): Hold {
-    const accounts = accountsOf(sender);
-    let taken = 0;
+    const accounts = senderAccounts(sender);
+    let bytesHeld = 0;
     const hasRoom = (bytes: number): boolean =>
       accounts.every(({ name, limit }) => (this.#held.get(name) ?? 0) + bytes <= limit);
     return {
@@ -50,16 +50,16 @@ export class BodyBudget {
       take: (bytes) => {
         if (!hasRoom(bytes)) return false;
         for (const { name } of accounts) this.#held.set(name, (this.#held.get(name) ?? 0) + bytes);
-        taken += bytes;
+        bytesHeld += bytes;
         return true;
       },
       release: () => {
         for (const { name } of accounts) {
-          const left = (this.#held.get(name) ?? 0) - taken;
+          const left = (this.#held.get(name) ?? 0) - bytesHeld;
           if (left > 0) this.#held.set(name, left);
           else this.#held.delete(name);
         }
-        taken = 0;
+        bytesHeld = 0;
       },
     };
   }

@@ -141,7 +141,7 @@ const noAccess = (): Unauthorized =>
   });
 
 /** The preview that the request's cookie opens, if it is this one. */
-const previewOf = Effect.fnUntraced(function* (
+const findPreview = Effect.fnUntraced(function* (
   { headers }: IncomingMessage,
   address: PreviewAddress,
   { sessionId, port }: PreviewPlace,
@@ -173,7 +173,7 @@ const openLink = Effect.fnUntraced(function* (request: IncomingMessage, place: P
     expiresAt: now + COOKIE_LIFE_MS,
     now,
   });
-  if (!isOpened && (yield* previewOf(request, address, place)) === null) return yield* noAccess();
+  if (!isOpened && (yield* findPreview(request, address, place)) === null) return yield* noAccess();
   const attributes = [
     "Path=/",
     "HttpOnly",
@@ -202,7 +202,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   }
   const secret = linkSecret(target);
   if (secret !== null) return yield* openLink(request, place, secret);
-  const preview = yield* previewOf(request, address, place);
+  const preview = yield* findPreview(request, address, place);
   if (preview === null) return yield* noAccess();
   const path = { projectId: preview.projectId, sessionId: null };
   const now = yield* Clock.currentTimeMillis;
@@ -223,16 +223,16 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
     proto: address.scheme,
   };
   const { projectId, sandboxId } = preview;
-  const held = heldBy(caller, {
+  const grant = heldBy(caller, {
     projectId,
     needs: "member",
     session: { id: place.sessionId, sandboxId },
   });
-  const expiresAt = Math.min(preview.expiresAt, held.expiresAt ?? Infinity);
+  const expiresAt = Math.min(preview.expiresAt, grant.expiresAt ?? Infinity);
   return {
     kind: "pass",
     to: { ...upstream, forwarded, rewrite },
-    held: { ...held, expiresAt },
+    held: { ...grant, expiresAt },
   } satisfies Decision;
 });
 
@@ -254,7 +254,7 @@ export const makePreviews = Effect.gen(function* () {
   const proxy = yield* openProxy(answerFailure);
 
   /** The service itself may have a name below the previews' domain. */
-  const named = ({ headers }: IncomingMessage): PreviewPlace | "stranger" | null => {
+  const placeFor = ({ headers }: IncomingMessage): PreviewPlace | "stranger" | null => {
     const host = headers.host ?? "";
     return host.toLowerCase() === ownHost ? null : previewNamed(address, host);
   };
@@ -264,18 +264,18 @@ export const makePreviews = Effect.gen(function* () {
     response: ServerResponse,
     pass: (passage: Passage) => void,
   ): boolean => {
-    const place = named(request);
+    const place = placeFor(request);
     if (place === null) return false;
     if (place === "stranger") {
       answerPage(response, stranger());
       return true;
     }
-    const decided = Effect.map(decide(request, place), (decision) => {
+    const decision = Effect.map(decide(request, place), (decision) => {
       if (decision.kind === "pass") pass(decision);
       else answerOpened(response, decision.cookie);
     });
-    const answered = answeredBy(decided, (error) => answerPage(response, error));
-    Effect.runForkWith(context)(Effect.forkIn(answered, scope));
+    const answering = answeredBy(decision, (error) => answerPage(response, error));
+    Effect.runForkWith(context)(Effect.forkIn(answering, scope));
     return true;
   };
 
@@ -285,7 +285,7 @@ export const makePreviews = Effect.gen(function* () {
         holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
       ),
     upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      if (named(request) === null) return false;
+      if (placeFor(request) === null) return false;
       const response = responseOn(request, socket);
       response.setHeader("x-request-id", requestId(request));
       return answer(request, response, ({ to, held }) => {

@@ -37,7 +37,7 @@ import {
 import { answeredBy, sessionFor } from "../steps/answers.ts";
 import { forbidden, requireRole, unauthorized } from "../callers/authorize.ts";
 import { heldBy, Openings, type Held } from "../callers/openings.ts";
-import { askedRaw, recordLack, tokenRefused, type Asked } from "../answers/refused-requests.ts";
+import { rawAttempt, recordLack, tokenRefused, type Attempt } from "../answers/refused-requests.ts";
 import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 
@@ -162,15 +162,15 @@ export const relayUpstream = Effect.fnUntraced(function* (
     },
     keyring.serviceKey(session.sandboxId),
   );
-  const heard = (): void => touch(session.id);
-  heard();
-  const asked = linkRequest(link, { method, path, by: "client" });
+  const touchSession = (): void => touch(session.id);
+  touchSession();
+  const call = linkRequest(link, { method, path, by: "client" });
   const upstream: Upstream = {
     at: linkTarget(link),
-    path: asked.path,
+    path: call.path,
     host: link.kind === "node" ? NODE_HOST : "daemon",
-    headers: [USER_CONTEXT_HEADER, context, ...asked.headers],
-    heard,
+    headers: [USER_CONTEXT_HEADER, context, ...call.headers],
+    heard: touchSession,
     opened: () => open(session.id),
   };
   return upstream;
@@ -189,12 +189,12 @@ export const noteRequest = (
 /** Where an authenticated request goes, and the grant that it depends on. */
 const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target: Target) {
   const request = response.req;
-  const asked = yield* askedRaw(response);
-  const caller = yield* bearer(request, target, asked);
+  const attempt = yield* rawAttempt(response);
+  const caller = yield* bearer(request, target, attempt);
   const { method } = request;
   const session = yield* Effect.tapError(
     runningSession(caller, target, target.privilege),
-    recordLack(caller, asked, target.pid),
+    recordLack(caller, attempt, target.pid),
   );
   yield* noteRequest(caller, session, target.privilege, request);
   const to = yield* relayUpstream(caller, session, { method, path: target.path });
@@ -206,7 +206,7 @@ const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target
   return passage;
 });
 
-const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target, asked: Asked) {
+const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target, asked: Attempt) {
   const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(headers.authorization ?? "")?.[1];
   if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
   const now = yield* Clock.currentTimeMillis;
@@ -253,9 +253,9 @@ export const makeRelay = Effect.gen(function* () {
   ): void => {
     const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
-    const decided = Effect.map(passageFor(response, target), pass);
-    const answered = answeredBy(decided, (error) => answerRaw(response, error));
-    Effect.runForkWith(context)(Effect.forkIn(answered, scope));
+    const decision = Effect.map(passageFor(response, target), pass);
+    const answering = answeredBy(decision, (error) => answerRaw(response, error));
+    Effect.runForkWith(context)(Effect.forkIn(answering, scope));
   };
 
   const routes: RawRoutes = {

@@ -38,7 +38,7 @@ import { Addresses, Limits } from "../limits.ts";
 import { heldBy, Openings } from "../callers/openings.ts";
 import { isOwnPage } from "../callers/own-page.ts";
 import { cookieIn } from "../pages/dashboard-sessions.ts";
-import { askedRaw, recordLack, tokenRefused } from "../answers/refused-requests.ts";
+import { rawAttempt, recordLack, tokenRefused } from "../answers/refused-requests.ts";
 import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
 import { noteSteering } from "../callers/steering.ts";
@@ -88,7 +88,7 @@ const foreign = () =>
   });
 
 /** The hash of the request's token, or of its cookie's secret. */
-const credentialOf = Effect.fnUntraced(function* (request: IncomingMessage) {
+const readCredential = Effect.fnUntraced(function* (request: IncomingMessage) {
   const { authorization, cookie } = request.headers;
   if (authorization !== undefined) {
     const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(authorization)?.[1];
@@ -104,22 +104,22 @@ const credentialOf = Effect.fnUntraced(function* (request: IncomingMessage) {
 
 type Response = ReturnType<typeof responseOn>;
 
-const callerOf = Effect.fnUntraced(function* (response: Response, { pid }: Params) {
-  const hash = yield* credentialOf(response.req);
+const findCaller = Effect.fnUntraced(function* (response: Response, { pid }: Params) {
+  const hash = yield* readCredential(response.req);
   const path = { projectId: pid, sessionId: null };
   const arrival = yield* (yield* Identity).arrive(hash, yield* Clock.currentTimeMillis, path);
   if (arrival !== null) return { ...arrival.caller, reached: arrival.reached } satisfies Arrived;
-  const asked = yield* askedRaw(response);
-  return yield* Effect.flatMap(tokenRefused(hash, asked, unauthorized()), Effect.fail);
+  const attempt = yield* rawAttempt(response);
+  return yield* Effect.flatMap(tokenRefused(hash, attempt, unauthorized()), Effect.fail);
 });
 
 /** Checks a request, and puts it on record (W4). @returns where it goes, and what to do at its ends */
 const passageFor = Effect.fnUntraced(function* (response: Response, target: Params & { query: string }) {
-  const caller = yield* callerOf(response, target);
-  const asked = yield* askedRaw(response);
+  const caller = yield* findCaller(response, target);
+  const attempt = yield* rawAttempt(response);
   const session = yield* Effect.tapError(
     sessionWithTerminal(caller, target),
-    recordLack(caller, asked, target.pid),
+    recordLack(caller, attempt, target.pid),
   );
   const wish = terminalWish(new URLSearchParams(target.query));
   if ("message" in wish) return yield* badRequest(wish.path, wish.message);
@@ -129,21 +129,21 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
     relayUpstream(caller, session, { method, path: `/platform/terminal?${target.query}` });
   const { heard: _, ...to } = yield* toDaemon("GET");
   const act = {
-    ...asked.act,
+    ...attempt.act,
     actor: auditActor(caller),
     accountId: caller.accountId,
     projectId,
   };
-  const recorded = (action: "terminal.opened" | "terminal.closed") => {
+  const record = (action: "terminal.opened" | "terminal.closed") => {
     const row = { action, target: id, changes: { terminal: wish.id, again: wish.after !== null } };
     return Effect.provideService(Effect.void.pipe(withAudit(() => row)), Acting, act);
   };
-  yield* recorded("terminal.opened");
+  yield* record("terminal.opened");
   const needs = neededRole(yield* privilegeHere, "owner") ?? "owner";
   return {
     to,
     held: heldBy(caller, { projectId, needs, session: { id, sandboxId } }),
-    closed: Effect.catchCause(recorded("terminal.closed"), (cause) =>
+    closed: Effect.catchCause(record("terminal.closed"), (cause) =>
       Effect.logWarning("the end of a terminal is not on record", cause),
     ),
     /** The request that ends the command, if its sandbox still runs (W3). */
@@ -166,7 +166,7 @@ export const makeTerminals = Effect.gen(function* () {
     if (target === null) return false;
     const response = responseOn(request, socket);
     response.setHeader("x-request-id", requestId(request));
-    const passed = Effect.map(passageFor(response, target), ({ to, held, closed, end }) => {
+    const passage = Effect.map(passageFor(response, target), ({ to, held, closed, end }) => {
       if (socket.destroyed) return start(closed);
       const release = hold(held, () => {
         socket.destroy();
@@ -178,7 +178,7 @@ export const makeTerminals = Effect.gen(function* () {
       });
       proxy.upgrade(request, response, { socket, head, to });
     });
-    start(answeredBy(passed, (error) => answerRaw(response, error)));
+    start(answeredBy(passage, (error) => answerRaw(response, error)));
     return true;
   };
   const routes: RawRoutes = { request: () => false, upgrade };

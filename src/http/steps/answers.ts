@@ -130,9 +130,9 @@ export const requireProject = (
   caller: Arrived,
   id: string,
 ): Effect.Effect<void, StoreError | NotFound, Projects> => {
-  const known = knownAt(caller, id);
-  if (known === undefined) return Effect.asVoid(projectFor(caller, id));
-  return known.role !== null && reaches(caller, id) ? Effect.void : Effect.fail(notFound("project"));
+  const target = knownAt(caller, id);
+  if (target === undefined) return Effect.asVoid(projectFor(caller, id));
+  return target.role !== null && reaches(caller, id) ? Effect.void : Effect.fail(notFound("project"));
 };
 
 /** The session of the path. A deleted session is not found. */
@@ -141,8 +141,8 @@ export const sessionFor = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
 ): Effect.fn.Return<Session | ShownSession, StoreError | NotFound, Projects | Sessions> {
   yield* requireProject(caller, params.pid);
-  const known = knownAt(caller, params.pid);
-  if (known?.path.sessionId === params.sid) return known.session ?? (yield* notFound("session"));
+  const target = knownAt(caller, params.pid);
+  if (target?.path.sessionId === params.sid) return target.session ?? (yield* notFound("session"));
   const session = yield* (yield* Sessions).get(params.sid);
   if (session === null || session.projectId !== params.pid || session.deletedAt !== null) {
     return yield* notFound("session");
@@ -151,9 +151,9 @@ export const sessionFor = Effect.fnUntraced(function* (
 });
 
 /** The session's conversation. It is opened if no sandbox has reported yet: its first item is the initial prompt. */
-export const opened = Effect.fnUntraced(function* (sessionId: string) {
+export const ensureConversation = Effect.fnUntraced(function* (sessionId: string) {
   const conversations = yield* Conversations;
   const now = yield* Clock.currentTimeMillis;
-  const found = (yield* conversations.get(sessionId)) ?? (yield* conversations.open(sessionId, now));
-  return found ?? (yield* notFound("session"));
+  const conversation = (yield* conversations.get(sessionId)) ?? (yield* conversations.open(sessionId, now));
+  return conversation ?? (yield* notFound("session"));
 });

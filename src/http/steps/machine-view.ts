@@ -33,8 +33,8 @@ const pendingForm = wireForm(PendingWire);
 const reasons = ({ machine, snapshot, facts }: Viewed, last: NewTransition | null): readonly string[] => {
   const event = last === null || last.to !== snapshot.state ? null : eventWords(machine, last.event);
   const detail = last?.detail ?? null;
-  const happened = event === null ? [] : [detail === null ? event : `${event} (${detail})`];
-  return [stateWords(machine, snapshot.state) ?? snapshot.state, ...happened, ...facts];
+  const history = event === null ? [] : [detail === null ? event : `${event} (${detail})`];
+  return [stateWords(machine, snapshot.state) ?? snapshot.state, ...history, ...facts];
 };
 
 const nextWire = ({ machine, snapshot, due }: Viewed) =>

@@ -23,14 +23,14 @@ const earlier = (one: number | null, other: number | null): number | null =>
 /** Fails for an instant in the past, and for a project that the caller does not see. */
 export const tokenGrant = Effect.fnUntraced(function* ({ project_id, expires_at }: WantedGrant) {
   const caller = yield* Caller;
-  const wanted = expires_at === undefined ? null : Date.parse(expires_at);
-  if (wanted !== null && !(wanted > (yield* Clock.currentTimeMillis)))
+  const wish = expires_at === undefined ? null : Date.parse(expires_at);
+  if (wish !== null && !(wish > (yield* Clock.currentTimeMillis)))
     return yield* badRequest("expires_at", "must be an instant in the future");
-  const expiresAt = earlier(wanted, caller.reachEndsAt);
+  const expiresAt = earlier(wish, caller.reachEndsAt);
   if (project_id !== undefined) {
     const reader = { accountId: caller.accountId, userId: listReader(caller) };
-    const found = yield* (yield* Projects).list(reader, { cursor: null, limit: 1, onlyId: project_id });
-    if (found.items.length === 0) return yield* notFound("project");
+    const projects = yield* (yield* Projects).list(reader, { cursor: null, limit: 1, onlyId: project_id });
+    if (projects.items.length === 0) return yield* notFound("project");
   }
   return { projectId: project_id ?? null, expiresAt };
 });

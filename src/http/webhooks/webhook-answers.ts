@@ -87,12 +87,12 @@ const presentState = ({ status, sessionId }: Fire): string => {
 /** The answer to a repeated delivery: the present state of the first one, and how to run it again. */
 const again = ({ fire }: Extract<DeliveryAnswer, { readonly outcome: "duplicate" }>): Answer => {
   const isSkipped = fire.status === "skipped";
-  const fired = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
+  const outcome = fire.sessionId === null ? QUEUED : { status: "fired", session_id: fire.sessionId };
   return {
     status: isSkipped ? 200 : 202,
     is: "duplicate",
     body: {
-      ...(isSkipped ? { status: "skipped", reason: fire.reason } : fired),
+      ...(isSkipped ? { status: "skipped", reason: fire.reason } : outcome),
       duplicate: true,
       duplicate_of: fire.id,
       replay: `${presentState(fire)} platform triggers replay ${fire.id}`,
@@ -125,7 +125,7 @@ export const answerFor = (admission: Exclude<DeliveryAnswer, { readonly outcome:
   }
 };
 
-const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
+const toApiError = (cause: Cause.Cause<unknown>): ApiError => {
   const error = Cause.squash(cause);
   if (error instanceof StoreError) return databaseUnavailable(error);
   return Cause.hasDies(cause)
@@ -142,19 +142,19 @@ const errorOf = (cause: Cause.Cause<unknown>): ApiError => {
 /** The code is the whole reason. */
 export const refusedWith = (error: ApiError): Answer => ({ error, reason: error.code });
 
-export const failureFor = (cause: Cause.Cause<unknown>): Answer => refusedWith(errorOf(cause));
+export const failureFor = (cause: Cause.Cause<unknown>): Answer => refusedWith(toApiError(cause));
 
 /** Why no trigger listens at an address, for the people of its project. Looked up after the answer (threats.md W36). */
 export const whyNotListening = (directory: Directory["Service"], pid: string, slug: string): string => {
   if (!isTriggerSlug(slug)) return "invalid_webhook_address";
-  const known = directory.known(pid);
-  if (known === null) return "unknown_project";
-  const inactive = inactivity(known.project);
+  const entry = directory.known(pid);
+  if (entry === null) return "unknown_project";
+  const inactive = inactivity(entry.project);
   if (inactive !== null) return inactive;
-  if (known.project.triggersPaused) return "triggers_paused";
-  const trigger = known.triggers.get(slug);
+  if (entry.project.triggersPaused) return "triggers_paused";
+  const trigger = entry.triggers.get(slug);
   if (trigger === undefined) {
-    return known.manifest.errors.some((error) => error.slug === slug)
+    return entry.manifest.errors.some((error) => error.slug === slug)
       ? "trigger_in_error"
       : "unknown_trigger";
   }

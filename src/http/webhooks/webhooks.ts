@@ -90,14 +90,16 @@ const listening = (
   slug: string,
 ): Result.Result<Listening, ApiError> => {
   if (parseUuid(pid) === null || !isTriggerSlug(slug)) return Result.fail(badAddress());
-  const known = directory.known(pid);
-  if (known === null || known.project.status !== "active" || known.project.triggersPaused) {
+  const entry = directory.known(pid);
+  if (entry === null || entry.project.status !== "active" || entry.project.triggersPaused) {
     return Result.fail(noSuchTrigger());
   }
-  const trigger = known.triggers.get(slug);
+  const trigger = entry.triggers.get(slug);
   if (trigger?.type !== "webhook" || !trigger.enabled) return Result.fail(noSuchTrigger());
-  const keys = known.keys.get(trigger.secretEnv);
-  return keys === undefined ? Result.fail(notConfigured(trigger)) : Result.succeed({ known, trigger, keys });
+  const keys = entry.keys.get(trigger.secretEnv);
+  return keys === undefined
+    ? Result.fail(notConfigured(trigger))
+    : Result.succeed({ known: entry, trigger, keys });
 };
 
 /** Which of a secret's values signed the body. The previous value counts until its instant. */
@@ -141,7 +143,7 @@ const storedHeaders = (headers: WebhookHeaders): StoredRequest["headers"] => ({
 });
 
 /** An empty header names no delivery. */
-const deliveryIdOf = (headers: IncomingHttpHeaders): string | null => {
+const readDeliveryId = (headers: IncomingHttpHeaders): string | null => {
   const id = DELIVERY_HEADERS.map((name) => single(headers[name])).find(
     (value) => value !== undefined && value !== "",
   );
@@ -174,7 +176,7 @@ interface Authentic extends Listening {
 }
 
 /** The fire of a delivery, as far as it is known without the database. */
-const fireOf = (
+const toFire = (
   { known, trigger, verifiedWith: value }: Authentic,
   { headers, parsed }: Delivery,
   { request, now }: { readonly request: StoredRequest | null; readonly now: number },
@@ -196,7 +198,7 @@ const fireOf = (
     ...words,
     request,
     userId: known.project.createdBy,
-    deliveryId: deliveryIdOf(headers),
+    deliveryId: readDeliveryId(headers),
     verifiedWith: value,
     scheduledFor: null,
     replayOf: null,
@@ -215,27 +217,27 @@ export const makeReceive = Effect.gen(function* () {
   /** Looked up again, because the trigger may have changed while the body arrived. */
   const authentic = (delivery: Delivery): Result.Result<Authentic, Answer> => {
     const { pid, slug } = delivery;
-    const found = listening(directory, pid, slug);
-    if (Result.isFailure(found)) return Result.fail(refusedWith(found.failure));
-    const verified = verifiedWith(delivery, found.success.keys, clock.currentTimeMillisUnsafe());
-    return Result.isSuccess(verified)
-      ? Result.succeed({ ...found.success, verifiedWith: verified.success })
-      : Result.fail(verified.failure);
+    const trigger = listening(directory, pid, slug);
+    if (Result.isFailure(trigger)) return Result.fail(refusedWith(trigger.failure));
+    const verification = verifiedWith(delivery, trigger.success.keys, clock.currentTimeMillisUnsafe());
+    return Result.isSuccess(verification)
+      ? Result.succeed({ ...trigger.success, verifiedWith: verification.success })
+      : Result.fail(verification.failure);
   };
 
   return (delivery: Delivery, answer: (answer: Answer) => void): void => {
-    const failed = (cause: Cause.Cause<unknown>): void => {
+    const answerFailure = (cause: Cause.Cause<unknown>): void => {
       run(Effect.logWarning("a webhook delivery failed", cause));
       answer(failureFor(cause));
     };
     const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void => {
-      const fire = fireOf(found, delivery, { request: stored, now: clock.currentTimeMillisUnsafe() });
+      const fire = toFire(found, delivery, { request: stored, now: clock.currentTimeMillisUnsafe() });
       const { headers, parsed } = delivery;
-      const suspected =
+      const suspicions =
         fire.prompt.is === "skipped" ? [] : skipSuspicions(found.trigger, { headers, body: parsed() });
       const offer = (offered: typeof fire): void =>
         firing.offer(offered, (exit) => {
-          if (Exit.isFailure(exit)) return failed(exit.cause);
+          if (Exit.isFailure(exit)) return answerFailure(exit.cause);
           if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
           if (attempt >= STALE_MAX) return answer(failureFor(Cause.fail("stale")));
           const again = Effect.sync(() => {
@@ -245,26 +247,26 @@ export const makeReceive = Effect.gen(function* () {
           });
           run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
         });
-      if (suspected.length === 0) return offer(fire);
-      run(confirmedSkip(fire.project.id, suspected)).addObserver((exit) => {
-        if (Exit.isFailure(exit)) return failed(exit.cause);
+      if (suspicions.length === 0) return offer(fire);
+      run(confirmedSkip(fire.project.id, suspicions)).addObserver((exit) => {
+        if (Exit.isFailure(exit)) return answerFailure(exit.cause);
         const { value: reason } = exit;
         offer(reason === null ? fire : { ...fire, prompt: { is: "skipped", reason } });
       });
     };
-    const found = authentic(delivery);
-    if (Result.isFailure(found)) return answer(found.failure);
+    const delivered = authentic(delivery);
+    if (Result.isFailure(delivered)) return answer(delivered.failure);
     if (isPing(delivery.headers)) return answer(PONG);
     faults("webhook.verified");
     const headers = storedHeaders(knownHeaders(delivery.headers));
-    packRequest(delivery.body, headers, (stored) => decide(found.success, stored, 1));
+    packRequest(delivery.body, headers, (stored) => decide(delivered.success, stored, 1));
   };
 });
 
 /** The longest sender's text that is stored with a refusal. */
 const KEPT_LENGTH = 200;
 const SLUG_KEPT_LENGTH = 128;
-const kept = (text: string | undefined | null): string | null =>
+const storedText = (text: string | undefined | null): string | null =>
   text === undefined || text === null || text === "" ? null : headerText(text.slice(0, KEPT_LENGTH));
 
 interface Refused {
@@ -274,16 +276,16 @@ interface Refused {
 }
 
 /** The stored part of a refused request: no body, no signature. */
-const refusalOf = (request: IncomingMessage, { bodyBytes, proxies }: Refused) => {
+const toRefusal = (request: IncomingMessage, { bodyBytes, proxies }: Refused) => {
   const { headers } = request;
-  const declared = Number(headers["content-length"] ?? Number.NaN);
+  const declaredBytes = Number(headers["content-length"] ?? Number.NaN);
   return {
-    deliveryId: kept(deliveryIdOf(headers)),
-    event: kept(eventName(headers)),
-    declaredBytes: Number.isSafeInteger(declared) ? declared : null,
+    deliveryId: storedText(readDeliveryId(headers)),
+    event: storedText(eventName(headers)),
+    declaredBytes: Number.isSafeInteger(declaredBytes) ? declaredBytes : null,
     bodyBytes,
     address: rawClientAddress(request, proxies) ?? "",
-    forwardedFor: kept(single(headers["x-forwarded-for"])),
+    forwardedFor: storedText(single(headers["x-forwarded-for"])),
   };
 };
 
@@ -293,7 +295,7 @@ const missAnswer = (cause: Cause.Cause<ApiError | StoreError>): Answer => {
   return error instanceof NotFound || error instanceof Conflict ? refusedWith(error) : failureFor(cause);
 };
 
-interface Asked {
+interface Arrival {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly pid: string;
@@ -311,7 +313,7 @@ interface Recording {
 /** Answers, then records (threats.md W36). `bodyBytes`: null if the body was not read. */
 const responder =
   ({ directory, record, proxies }: Recording) =>
-  ({ request, response, pid, slug }: Asked, answer: Answer, bodyBytes: number | null): void => {
+  ({ request, response, pid, slug }: Arrival, answer: Answer, bodyBytes: number | null): void => {
     if (!("error" in answer)) {
       answerJson(response, answer.status, answer);
       return record.answered(answer.status, answer.is);
@@ -322,7 +324,7 @@ const responder =
     record.answered(status, error.code);
     if (reason === null) return;
     record.refused({
-      ...refusalOf(request, { bodyBytes, proxies }),
+      ...toRefusal(request, { bodyBytes, proxies }),
       projectId: pid,
       slug: headerText(slug.slice(0, SLUG_KEPT_LENGTH)),
       status,
@@ -349,12 +351,12 @@ export const makeReceiver = Effect.gen(function* () {
     return yield* Effect.fromResult(listening(directory, pid, slug));
   });
 
-  const take = (asked: Asked) => {
+  const take = (asked: Arrival) => {
     const { pid, slug } = asked;
     if (pause.isOn) return respond(asked, refusedWith(pausedCopy()), null);
-    const found = listening(directory, pid, slug);
-    if (Result.isSuccess(found)) return read(asked);
-    const { failure: error } = found;
+    const trigger = listening(directory, pid, slug);
+    if (Result.isSuccess(trigger)) return read(asked);
+    const { failure: error } = trigger;
     if (error instanceof BadRequest || missing >= MISSING_MAX)
       return respond(asked, refusedWith(error), null);
     missing += 1;
@@ -365,7 +367,7 @@ export const makeReceiver = Effect.gen(function* () {
     });
   };
 
-  const read = (asked: Asked) => {
+  const read = (asked: Arrival) => {
     const { request, pid, slug } = asked;
     const sender = { trigger: `${pid}/${slug}`, address: rawClientAddress(request, proxies) ?? "" };
     arriving.read(

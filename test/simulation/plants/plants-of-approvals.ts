@@ -26,13 +26,13 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
   {
     name: "second-decision-counts",
     file: "src/features/approvals/handlers.ts",
-    find: "  if (moved === null || isLate) return",
+    find: "  if (result === null || isLate) return",
     put: "  if (isLate) return",
     more: [
       {
         file: "src/features/approvals/handlers.ts",
-        find: "  return yield* showApproval(moved, yield* projectRedactor(pid));",
-        put: "  return yield* showApproval(moved ?? found, yield* projectRedactor(pid));",
+        find: "  return yield* showApproval(result, yield* projectRedactor(pid));",
+        put: "  return yield* showApproval(result ?? found, yield* projectRedactor(pid));",
       },
     ],
     seed: 2_000_001,

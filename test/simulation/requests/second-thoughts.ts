@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect";
 import { isLive } from "../../../src/domain/session/session.ts";
-import { stopped } from "../../../src/http/steps/sessions/stopping.ts";
+import { stopSession } from "../../../src/http/steps/sessions/stopping.ts";
 import * as SessionEndpoints from "../../../src/http/handlers/sessions.ts";
 import { accountOf, type Ask } from "./asking.ts";
 import type { Node } from "../world/nodes.ts";
@@ -22,7 +22,7 @@ export const freezeAfterStop = (world: World, ask: Ask, node: Node, ms: number):
   if (row === undefined) return freeze();
   const path = { pid: row.projectId, sid: row.id };
   const about = { account: accountOf(row), id: row.id, elsewhere: node };
-  const stop = stopped(path, {});
+  const stop = stopSession(path, {});
   const unanswered = () => ask("stop", about, Effect.delay(stop, UNTIL_TAKEN_OVER));
   const done = () => {
     freeze();

@@ -10,7 +10,7 @@ import { Keyring } from "../../../src/services/keyring.ts";
 import { Approvals } from "../../../src/features/approvals/ports/approvals.ts";
 import { resealDatabase } from "../../../src/assembly/database.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
-import { sealedNameOf } from "../../../src/features/model-providers/rules/provider.ts";
+import { sealedName } from "../../../src/features/model-providers/rules/provider.ts";
 import { expectStatus, fields } from "../../support/service/requests.ts";
 import { waitingApprovals } from "../../cli/fixtures/waiting-approvals.ts";
 import { startTestService, type TestService } from "../../support/service/service.ts";
@@ -51,7 +51,7 @@ it("seals the keys of model providers with the new key, each in its own place", 
     }),
   );
   expect(counted.modelProviders).toBe(1);
-  const place = { projectId: accountId, name: sealedNameOf(String(id)), version: 1 };
+  const place = { projectId: accountId, name: sealedName(String(id)), version: 1 };
   expect(unsealSecret(keys, place, after?.sealed.envelope ?? new Uint8Array())).toEqual(
     Result.succeed("sk-1"),
   );

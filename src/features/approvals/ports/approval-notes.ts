@@ -13,14 +13,14 @@ export interface ApprovalNote {
   readonly at: number;
 }
 
-const callOf = ({ connector, tool }: Pick<NewCall, "connector" | "tool">) =>
+const callName = ({ connector, tool }: Pick<NewCall, "connector" | "tool">) =>
   `the call of ${tool} of the connector ${connector}`;
 
 /** A call begins to wait. */
 export const askedNote = (call: NewCall): ApprovalNote => ({
   sessionId: call.sessionId,
   id: derivedUuid(call.id, "asked"),
-  text: `A person must approve ${callOf(call)}.`,
+  text: `A person must approve ${callName(call)}.`,
   author: SERVICE,
   at: call.at,
 });
@@ -33,11 +33,11 @@ export const decidedNote = (
 ): ApprovalNote | null => {
   const place = { sessionId: call.sessionId, id: derivedUuid(id, "decided"), at: move.now };
   if (move.type === "deadline.passed")
-    return { ...place, author: SERVICE, text: `No person decided in time on ${callOf(call)}. It expired.` };
+    return { ...place, author: SERVICE, text: `No person decided in time on ${callName(call)}. It expired.` };
   if (move.type !== "approval.given" && move.type !== "denial.given") return null;
   const name = nameOf(move.by);
   const author: Author = { kind: "user", userId: move.by, name, triggerSlug: null, fireId: null };
   const reason = move.type === "denial.given" && move.reason !== null ? ` The reason: ${move.reason}` : "";
   const verb = move.type === "approval.given" ? "approved" : "denied";
-  return { ...place, author, text: `${name} ${verb} ${callOf(call)}.${reason}` };
+  return { ...place, author, text: `${name} ${verb} ${callName(call)}.${reason}` };
 };

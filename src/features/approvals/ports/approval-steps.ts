@@ -15,27 +15,27 @@ const EXPIRED = "No person decided on this call in time.";
 const DENIED = "A person denied this call.";
 
 const callAfter = (move: ApprovalMove): Partial<CallColumns> => {
-  const ended = { endedAt: move.now };
+  const end = { endedAt: move.now };
   switch (move.type) {
     case "approval.given":
       return { approver: move.by };
     case "denial.given": {
       const message = move.reason === null ? DENIED : `${DENIED} ${move.reason}`;
-      return { ...ended, approver: move.by, outcome: "denied", message };
+      return { ...end, approver: move.by, outcome: "denied", message };
     }
     case "deadline.passed":
-      return { ...ended, outcome: "denied", message: EXPIRED };
+      return { ...end, outcome: "denied", message: EXPIRED };
     case "call.begun":
       return { begunAt: move.now, outcome: null };
     case "call.refused":
-      return { ...ended, outcome: "denied", message: move.message };
+      return { ...end, outcome: "denied", message: move.message };
     case "call.ended": {
       const { outcome, message, upstreamStatus, resultBytes } = move;
-      return { ...ended, outcome, message, upstreamStatus, resultBytes };
+      return { ...end, outcome, message, upstreamStatus, resultBytes };
     }
     case "call.lost":
       return {
-        ...ended,
+        ...end,
         outcome: "unknown",
         message: move.message,
         upstreamStatus: move.upstreamStatus,

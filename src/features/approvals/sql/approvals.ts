@@ -34,7 +34,7 @@ const COLUMNS = `
 
 type JoinedRow = Omit<ApprovalRow, "message"> & ExecutorCall & { readonly reason: string | null };
 
-const approvalOf = (row: JoinedRow): Approval => {
+const toApproval = (row: JoinedRow): Approval => {
   const { status, sealedArguments, sealedResult, reason, askedAt, expiresAt, decidedBy, decidedAt, ...rest } =
     row;
   const { movedAt, attendedUntil, deliveredAt, ...call } = rest;
@@ -43,8 +43,8 @@ const approvalOf = (row: JoinedRow): Approval => {
   return { id, projectId, status, sealedArguments, sealedResult, message: reason, decidedBy, ...times, call };
 };
 
-const firstOf = ([row]: readonly JoinedRow[]): Approval | null =>
-  row === undefined ? null : approvalOf(row);
+const firstApproval = ([row]: readonly JoinedRow[]): Approval | null =>
+  row === undefined ? null : toApproval(row);
 
 const buffer = (bytes: Uint8Array | null): Buffer | null => (bytes === null ? null : Buffer.from(bytes));
 
@@ -56,10 +56,10 @@ const makeReading = Effect.gen(function* () {
   return {
     sql,
     from,
-    get: (id: string) => Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id}`, firstOf),
+    get: (id: string) => Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id}`, firstApproval),
     /** Holds the approval until the transaction ends. */
     locked: (id: string) =>
-      Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id} FOR UPDATE OF approvals`, firstOf),
+      Effect.map(sql<JoinedRow>`${from} WHERE approvals.id = ${id} FOR UPDATE OF approvals`, firstApproval),
   };
 });
 
@@ -67,7 +67,7 @@ const makeReading = Effect.gen(function* () {
 const makeWriting = Effect.gen(function* () {
   const { sql, locked } = yield* makeReading;
   const events = yield* EventLog;
-  const joined = ({ call }: NewApproval) => sql<{ readonly id: string }>`
+  const joinApproval = ({ call }: NewApproval) => sql<{ readonly id: string }>`
     SELECT approvals.id FROM approvals JOIN executor_calls ON executor_calls.id = approvals.id
     WHERE delivered_at IS NULL AND approvals.project_id = ${call.projectId} AND session_id = ${call.sessionId}
       AND connector = ${call.connector} AND tool = ${call.tool} AND origin = ${call.origin}
@@ -79,7 +79,7 @@ const makeWriting = Effect.gen(function* () {
   const ask = Effect.fnUntraced(function* (asked: NewApproval, limits: ApprovalLimits) {
     const { call, sealedArguments, expiresAt, attendedUntil } = asked;
     const room = yield* readRoom(sql, { ...call, sessionId: null, now: call.at }, limits);
-    const [held] = yield* joined(asked);
+    const [held] = yield* joinApproval(asked);
     if (held !== undefined) return { id: held.id, isNew: false };
     const [waiting] = yield* countPending(call.sessionId, call.projectId);
     if ((waiting?.count ?? 0) >= limits.open) return "session_full" as const;
@@ -107,23 +107,23 @@ const makeWriting = Effect.gen(function* () {
         upstream_status = ${call.upstreamStatus}, result_bytes = ${call.resultBytes}
       WHERE id = ${row.id}`;
   });
-  const namesOf = (userId: string) => sql<{ readonly name: string }>`
+  const readNames = (userId: string) => sql<{ readonly name: string }>`
     SELECT name FROM users WHERE id = ${userId}`;
   const move = Effect.fnUntraced(function* (id: string, moved: ApprovalMove) {
     const before = yield* locked(id);
     const next = before === null ? null : movedBy(before, moved);
     if (before === null || next === null) return null;
     yield* write(next);
-    const [decider] = next.decidedBy === null ? [] : yield* namesOf(next.decidedBy);
+    const [decider] = next.decidedBy === null ? [] : yield* readNames(next.decidedBy);
     const note = decidedNote(next, moved, () => decider?.name ?? "A person");
     if (note !== null) yield* putNote(sql, note);
     yield* events.append(moveEvents(before, next));
     return next;
   });
   const begin = Effect.fnUntraced(function* (id: string, limits: CallLimits, now: number) {
-    const held = yield* locked(id);
-    if (held?.status !== "approved") return "moved" as const;
-    if ((yield* readRoom(sql, { ...held.call, now }, limits)) !== "free") return "busy" as const;
+    const approval = yield* locked(id);
+    if (approval?.status !== "approved") return "moved" as const;
+    if ((yield* readRoom(sql, { ...approval.call, now }, limits)) !== "free") return "busy" as const;
     return (yield* move(id, { type: "call.begun", now })) === null ? ("moved" as const) : ("begun" as const);
   });
   return { ask, move, begin };
@@ -151,7 +151,7 @@ export const layer = Layer.effect(
         const rows = yield* sql<JoinedRow>`
           ${from} WHERE approvals.project_id = ${projectId}${ofSession}${inStatus} ${place}
           ORDER BY asked_at DESC, approvals.id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(approvalOf), limit, ({ askedAt, id }) => ({ at: askedAt, id }));
+        return cutPage(rows.map(toApproval), limit, ({ askedAt, id }) => ({ at: askedAt, id }));
       }, toStored("approvals.list")),
       move: (id, moved) => sql.withTransaction(move(id, moved)).pipe(toStored("approvals.move")),
       begin: (id, { limits, now }) =>

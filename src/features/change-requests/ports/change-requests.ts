@@ -99,9 +99,9 @@ export class ChangeRequests extends Context.Service<
     /** The newest request whose pull request at the code host has this number. */
     readonly byPull: (projectId: string, pullNumber: number) => Stored<ChangeRequest | null>;
     /** The open request of a branch. */
-    readonly openOf: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
+    readonly findOpen: (projectId: string, headRef: string) => Stored<ChangeRequest | null>;
     /** The newest request of a branch that was merged into that other branch. With `before`, of those with a lower number. */
-    readonly mergedOf: (
+    readonly findMerged: (
       projectId: string,
       branches: { readonly headRef: string; readonly baseRef: string; readonly before?: number },
     ) => Stored<ChangeRequest | null>;
@@ -129,7 +129,7 @@ export class ChangeRequests extends Context.Service<
     /** Newest first. */
     readonly list: (projectId: string, request: ListRequest) => Stored<Page<ListedRequest>, BadCursor>;
     /** Of all projects of the account in which the person has a role. A `userId` of null is the whole account. */
-    readonly listOf: (
+    readonly listForReader: (
       scope: { readonly accountId: string; readonly userId: string | null },
       request: ListRequest,
     ) => Stored<Page<ListedRequest>, BadCursor>;

@@ -59,7 +59,7 @@ type Row = Omit<ChangeRequest, "mergeSides" | "merged" | "tips" | "pull"> & {
 };
 
 /** Number and address are set for every status except `wanted` (constraint change_requests_pull_whole). */
-const pullOf = (status: Row["pullStatus"], number: number | null, url: string | null): PullBeside | null => {
+const toPull = (status: Row["pullStatus"], number: number | null, url: string | null): PullBeside | null => {
   if (status === null || status === "wanted") return status === null ? null : { status };
   return number === null || url === null ? null : { status, number, url };
 };
@@ -68,13 +68,13 @@ const pullOf = (status: Row["pullStatus"], number: number | null, url: string | 
  * The columns of each of the first two groups are all null or all set, except who merged (constraints
  * change_requests_sides_whole and change_requests_merge_whole).
  */
-const requestOf = (row: Row): ChangeRequest => {
+const toRequest = (row: Row): ChangeRequest => {
   const { baseCommit: base, headCommit: head, mergedCommit: commit, mergedAt, mergedBy: by, ...others } = row;
   const { baseTip, headTip, pullNumber, pullUrl, pullStatus, ...rest } = others;
   return {
     ...rest,
     tips: { base: baseTip, head: headTip },
-    pull: pullOf(pullStatus, pullNumber, pullUrl),
+    pull: toPull(pullStatus, pullNumber, pullUrl),
     mergeSides: base === null || head === null ? null : { base, head },
     merged: commit === null || mergedAt === null ? null : { commit, at: mergedAt, by },
   };
@@ -88,7 +88,7 @@ const makeOpen = Effect.gen(function* () {
   const events = yield* EventLog;
   return Effect.fnUntraced(function* (request: OpenRequest) {
     const { id, projectId, sessionId, now } = request;
-    const kept = { kind: "change_request", id, version: 1, given: "opened" } as const;
+    const actorRow = { kind: "change_request", id, version: 1, given: "opened" } as const;
     const [row] = yield* sql<Row>`
       WITH numbered AS (
         UPDATE projects SET change_requests = change_requests + 1 WHERE id = ${projectId}
@@ -101,13 +101,13 @@ const makeOpen = Effect.gen(function* () {
         ${json(OPENED.snapshot.context)}::jsonb, ${request.createdBy}::uuid,
         ${at(now)}::timestamptz, ${at(now)}::timestamptz, ${request.tips.base}, ${request.tips.head}
       FROM numbered RETURNING ${sql.literal(COLUMNS)}
-      )${keeping(sql, firstTransition(OPENED, { now }), kept)}
+      )${keeping(sql, firstTransition(OPENED, { now }), actorRow)}
       SELECT * FROM opened`;
     if (row === undefined) return yield* Effect.die(new Error("a change request of an unknown project"));
-    const opened = requestOf(row);
-    yield* appendFor(sql, { kind: "change_request", id: opened.id }, { commands: OPENED.commands, now });
-    yield* events.append([changeRequestEvent(opened)]);
-    return opened;
+    const opening = toRequest(row);
+    yield* appendFor(sql, { kind: "change_request", id: opening.id }, { commands: OPENED.commands, now });
+    yield* events.append([changeRequestEvent(opening)]);
+    return opening;
   });
 });
 
@@ -136,7 +136,7 @@ const makeMemory = Effect.gen(function* () {
         columns: assignments(columns),
         finish: (row) =>
           columns.status !== undefined
-            ? events.append([changeRequestEvent(requestOf(row))])
+            ? events.append([changeRequestEvent(toRequest(row))])
             : isMoved
               ? events.wake(row.projectId)
               : Effect.void,
@@ -145,7 +145,7 @@ const makeMemory = Effect.gen(function* () {
   });
 });
 
-const first = ([row]: readonly Row[]): ChangeRequest | null => (row === undefined ? null : requestOf(row));
+const first = ([row]: readonly Row[]): ChangeRequest | null => (row === undefined ? null : toRequest(row));
 
 /** Reads of one request. */
 const makeReads = Effect.gen(function* () {
@@ -175,24 +175,24 @@ const makeLooks = Effect.gen(function* () {
     sql<Row>`
       SELECT ${columns} FROM change_requests
       WHERE project_id = ${projectId} AND pull_number = ${pullNumber} ORDER BY number DESC LIMIT 1`.pipe(
-      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
+      Effect.map(([row]) => (row === undefined ? null : toRequest(row))),
       toStored("changeRequests.byPull"),
     );
-  const openOf: Service["openOf"] = (projectId, headRef) =>
+  const findOpen: Service["findOpen"] = (projectId, headRef) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
       WHERE project_id = ${projectId} AND head_ref = ${headRef} AND status = 'open'`.pipe(
-      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
-      toStored("changeRequests.openOf"),
+      Effect.map(([row]) => (row === undefined ? null : toRequest(row))),
+      toStored("changeRequests.findOpen"),
     );
-  const mergedOf: Service["mergedOf"] = (projectId, { headRef, baseRef, before = null }) =>
+  const findMerged: Service["findMerged"] = (projectId, { headRef, baseRef, before = null }) =>
     sql<Row>`
       SELECT ${columns} FROM change_requests
       WHERE project_id = ${projectId} AND head_ref = ${headRef} AND base_ref = ${baseRef} AND status = 'merged'
         AND (${before}::integer IS NULL OR number < ${before})
       ORDER BY number DESC LIMIT 1`.pipe(
-      Effect.map(([row]) => (row === undefined ? null : requestOf(row))),
-      toStored("changeRequests.mergedOf"),
+      Effect.map(([row]) => (row === undefined ? null : toRequest(row))),
+      toStored("changeRequests.findMerged"),
     );
   const allOpen: Service["allOpen"] = ({ projectId, after: last, limit }) =>
     sql<Row>`
@@ -200,7 +200,7 @@ const makeLooks = Effect.gen(function* () {
       WHERE status = 'open' AND (${projectId}::uuid IS NULL OR project_id = ${projectId})
         AND (${last === null} OR (project_id, head_ref) > (${last?.projectId ?? null}::uuid, ${last?.headRef ?? null}))
       ORDER BY project_id, head_ref LIMIT ${limit}`.pipe(
-      Effect.map((rows) => rows.map(requestOf)),
+      Effect.map((rows) => rows.map(toRequest)),
       toStored("changeRequests.allOpen"),
     );
   const noteTips: Service["noteTips"] = (projectId, number, { tips: { base, head }, now }) =>
@@ -209,7 +209,7 @@ const makeLooks = Effect.gen(function* () {
         UPDATE change_requests SET base_tip = ${base}, head_tip = ${head}
         WHERE project_id = ${projectId} AND number = ${number} AND status = 'open'
           AND (base_tip, head_tip) IS DISTINCT FROM (${base}, ${head}) RETURNING ${columns}`;
-      if (row !== undefined) yield* events.append([changeRequestMoved(requestOf(row), now)]);
+      if (row !== undefined) yield* events.append([changeRequestMoved(toRequest(row), now)]);
     }).pipe(sql.withTransaction, toStored("changeRequests.noteTips"));
   const edit: Service["edit"] = (projectId, number, { title, description, now }) =>
     Effect.gen(function* () {
@@ -218,11 +218,11 @@ const makeLooks = Effect.gen(function* () {
           description = coalesce(${description ?? null}, description), updated_at = ${at(now)}
         WHERE project_id = ${projectId} AND number = ${number} RETURNING ${columns}`;
       if (row === undefined) return null;
-      const edited = requestOf(row);
-      yield* events.append([changeRequestMoved(edited, now)]);
-      return edited;
+      const result = toRequest(row);
+      yield* events.append([changeRequestMoved(result, now)]);
+      return result;
     }).pipe(sql.withTransaction, toStored("changeRequests.edit"));
-  return { byPull, openOf, mergedOf, allOpen, noteTips, edit };
+  return { byPull, findOpen, findMerged, allOpen, noteTips, edit };
 });
 
 type ListedRow = Row & Pick<ListedRequest, "reviewAsked">;
@@ -234,35 +234,35 @@ const reviewAsked = (sql: SqlClient.SqlClient, reader: string | null): Fragment 
   WHERE reviewer.change_request_id = change_requests.id AND user_id = ${reader}::uuid AND status = 'open'
     AND NOT ${sql.literal(hasSpoken("reviewer"))})`;
 
-const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listOf"> => {
+const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listForReader"> => {
   const listIn = Effect.fnUntraced(function* (scope: Fragment, request: ListRequest) {
     const { cursor, limit, status, sessionId, reader = null, isReviewAsked = false } = request;
     const position = yield* readCursor(cursor);
-    const asked = sql`AND id IN (SELECT change_request_id FROM change_request_reviewers WHERE user_id = ${reader}::uuid)
+    const ofReviewer = sql`AND id IN (SELECT change_request_id FROM change_request_reviewers WHERE user_id = ${reader}::uuid)
       AND ${reviewAsked(sql, reader)} IS NOT NULL`;
     const rows = yield* sql<ListedRow>`
       SELECT ${sql.literal(COLUMNS)}, ${reviewAsked(sql, reader)} AS "reviewAsked" FROM change_requests
       WHERE ${scope} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
         ${sessionId === undefined ? sql.literal("") : sql`AND session_id = ${sessionId}::uuid`}
-        ${isReviewAsked ? asked : sql.literal("")} ${after(sql, { at: "created_at", id: "id" }, position)}
+        ${isReviewAsked ? ofReviewer : sql.literal("")} ${after(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
       status === null && sessionId === undefined && !isReviewAsked ? identity : plannedAnew,
     );
-    const listed = rows.map(({ reviewAsked: asking, ...row }) =>
-      Object.assign(requestOf(row), { reviewAsked: asking }),
+    const items = rows.map(({ reviewAsked: asking, ...row }) =>
+      Object.assign(toRequest(row), { reviewAsked: asking }),
     );
-    return cutPage(listed, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutPage(items, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   });
   return {
     list: (projectId, request) =>
       listIn(sql`project_id = ${projectId}`, request).pipe(toStored("changeRequests.list")),
-    listOf: ({ accountId, userId }, request) =>
+    listForReader: ({ accountId, userId }, request) =>
       listIn(
         sql`project_id IN (
           SELECT project.id FROM projects AS project
           WHERE project.account_id = ${accountId} AND ${userId === null ? sql`true` : hasRoleIn(sql, userId)})`,
         request,
-      ).pipe(toStored("changeRequests.listOf")),
+      ).pipe(toStored("changeRequests.listForReader")),
   };
 };
 
@@ -291,14 +291,14 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM change_requests
           WHERE project_id = ${projectId} AND (status = 'open' OR pull_status IN ('wanted', 'open'))
           ORDER BY status = 'open', number LIMIT ${limit}`.pipe(
-          Effect.map((rows) => rows.map(requestOf)),
+          Effect.map((rows) => rows.map(toRequest)),
           toStored("changeRequests.withPulls"),
         ),
       recordPull: (projectId, number, pull) => {
-        const known = pull === null || pull.status === "wanted" ? null : pull;
+        const pullPage = pull === null || pull.status === "wanted" ? null : pull;
         return sql`
-          UPDATE change_requests SET pull_status = ${pull?.status ?? null}, pull_number = ${known?.number ?? null},
-            pull_url = ${known?.url ?? null}
+          UPDATE change_requests SET pull_status = ${pull?.status ?? null}, pull_number = ${pullPage?.number ?? null},
+            pull_url = ${pullPage?.url ?? null}
           WHERE project_id = ${projectId} AND number = ${number}`.pipe(
           Effect.asVoid,
           toStored("changeRequests.recordPull"),

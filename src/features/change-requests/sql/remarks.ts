@@ -33,7 +33,7 @@ interface Row extends Omit<Remark, "place" | "resolved"> {
 }
 
 /** The columns of a place, and of a resolution, are all null or all set (constraints of the table). */
-const remarkOf = ({ file, side, firstLine, lastLine, resolvedBy, resolvedAt, ...row }: Row): Remark => ({
+const toRemark = ({ file, side, firstLine, lastLine, resolvedBy, resolvedAt, ...row }: Row): Remark => ({
   ...row,
   place:
     file === null || side === null || firstLine === null || lastLine === null
@@ -42,7 +42,7 @@ const remarkOf = ({ file, side, firstLine, lastLine, resolvedBy, resolvedAt, ...
   resolved: resolvedBy === null || resolvedAt === null ? null : { by: resolvedBy, at: resolvedAt },
 });
 
-const first = ([row]: readonly Row[]): Remark | null => (row === undefined ? null : remarkOf(row));
+const first = ([row]: readonly Row[]): Remark | null => (row === undefined ? null : toRemark(row));
 
 /** Adds the row, unless the request has too many, or none that the remark could answer. */
 const insertRemark = (sql: SqlClient.SqlClient, remark: NewRemark) => {
@@ -99,7 +99,7 @@ const makeReads = Effect.gen(function* () {
             : sql`AND (remark.created_at, remark.id) > (${at(position.at)}, ${position.id}::uuid)`
         }
       ORDER BY remark.created_at, remark.id ${pageLimit(sql, limit)}`;
-    return cutPage(rows.map(remarkOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutPage(rows.map(toRemark), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
   }, toStored("remarks.list"));
   const verdicts: Remarks["Service"]["verdicts"] = (requestId) =>
     sql<NamedVerdict>`
@@ -122,7 +122,7 @@ export const layer = Layer.effect(
     const events = yield* EventLog;
     const reads = yield* makeReads;
 
-    const changed = Effect.fnUntraced(function* (request: ChangeRequest, now: number) {
+    const noteChange = Effect.fnUntraced(function* (request: ChangeRequest, now: number) {
       yield* noteSaid(sql, request.id);
       yield* events.append([changeRequestMoved(request, now)]);
     });
@@ -133,9 +133,9 @@ export const layer = Layer.effect(
       );
     const add = Effect.fnUntraced(function* (request: ChangeRequest, remark: NewRemark) {
       const { id, replyTo, createdAt } = remark;
-      const added = yield* insertRemark(sql, remark);
-      if (added.length === 0) return null;
-      yield* changed(request, createdAt);
+      const additions = yield* insertRemark(sql, remark);
+      if (additions.length === 0) return null;
+      yield* noteChange(request, createdAt);
       const above = replyTo === null ? null : yield* reads.get(request.id, replyTo);
       yield* events.append([remarkMade(request, remark, above?.createdBy ?? null)]);
       return yield* reads.get(request.id, id);
@@ -149,7 +149,7 @@ export const layer = Layer.effect(
         const rows = yield* sql`
           UPDATE change_request_remarks SET ${set} WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
         if (rows.length === 0) return null;
-        yield* changed(request, now);
+        yield* noteChange(request, now);
         return yield* reads.get(request.id, id);
       });
     return {
@@ -174,7 +174,7 @@ export const layer = Layer.effect(
           Effect.gen(function* () {
             const rows = yield* sql`
               DELETE FROM change_request_remarks WHERE change_request_id = ${request.id} AND id = ${id} RETURNING id`;
-            if (rows.length > 0) yield* changed(request, now);
+            if (rows.length > 0) yield* noteChange(request, now);
             return rows.length > 0;
           }),
         ).pipe(toStored("remarks.remove")),

@@ -41,11 +41,11 @@ export const layer = Layer.effect(
       return reviewer;
     });
     const withdraw = Effect.fnUntraced(function* (request: ChangeRequest, userId: string, now: number) {
-      const gone = yield* sql`
+      const removals = yield* sql`
         DELETE FROM change_request_reviewers
         WHERE change_request_id = ${request.id} AND user_id = ${userId} RETURNING user_id`;
-      if (gone.length > 0) yield* events.append([changeRequestMoved(request, now)]);
-      return gone.length > 0;
+      if (removals.length > 0) yield* events.append([changeRequestMoved(request, now)]);
+      return removals.length > 0;
     });
     return {
       list: (requestId) => rows(requestId).pipe(toStored("reviewers.list")),

@@ -82,10 +82,14 @@ const environmentMistakes = Effect.fnUntraced(function* (
   const source = yield* readOr(file, sourceAt(repository, commit, environment));
   if (Result.isFailure(source)) return [source.failure];
   if (Result.isFailure(source.success)) return [{ file, line: null, message: source.success.failure }];
-  const found = source.success.success;
+  const buildSource = source.success.success;
   // No file, and none was named: then sessions run on the machine's own programs. An image needs no Dockerfile.
-  if (found === null || (found.devcontainer !== undefined && found.devcontainer.image !== null)) return [];
-  return yield* dockerfileMistakes({ repository, commit }, found.dockerfile);
+  if (
+    buildSource === null ||
+    (buildSource.devcontainer !== undefined && buildSource.devcontainer.image !== null)
+  )
+    return [];
+  return yield* dockerfileMistakes({ repository, commit }, buildSource.dockerfile);
 });
 
 const manifestMistakes = ({ errors }: Manifest): readonly FileMistake[] =>
@@ -103,9 +107,9 @@ export const proposedMistakes = Effect.fnUntraced(function* (
   repository: Repository,
   { head, filesChanged, filesTotal }: Pick<Comparison, "head" | "filesChanged" | "filesTotal">,
 ): Effect.fn.Return<readonly FileMistake[], GitError, GitBackend> {
-  const changed = new Set(filesChanged.map(({ path }) => path));
+  const paths = new Set(filesChanged.map(({ path }) => path));
   /** Of a very large change only the first files are listed: any other may have changed too. */
-  const isChanged = (path: string) => changed.has(path) || changed.size < filesTotal;
+  const isChanged = (path: string) => paths.has(path) || paths.size < filesTotal;
   const text = yield* readOr(MANIFEST_FILE, manifestText(repository, head));
   if (Result.isFailure(text)) return isChanged(MANIFEST_FILE) ? [text.failure] : [];
   const manifest = parseManifest(text.success ?? new Uint8Array());

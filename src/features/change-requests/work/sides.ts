@@ -19,7 +19,7 @@ const branches = ({ status, baseRef, headRef, mergeSides }: ChangeRequest) =>
 const present = Effect.fnUntraced(function* (request: ChangeRequest) {
   const { projectId, number: before, baseRef, headRef } = request;
   const { base, head } = branches(request);
-  const former = yield* (yield* ChangeRequests).mergedOf(projectId, { headRef, baseRef, before });
+  const former = yield* (yield* ChangeRequests).findMerged(projectId, { headRef, baseRef, before });
   const { mergeSides = null, merged = null } = former ?? {};
   if (mergeSides === null || merged === null) return { base, head, from: base };
   const from = yield* newWorkFrom({

@@ -7,7 +7,7 @@ const MODEL_MAX = 200;
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\]:,]/g;
 const ANSWERED = /"(?:model|modelVersion)": ?"([^"\\]{1,200})"/;
 
-const textOf = (token: string | undefined): string | null => {
+const tokenText = (token: string | undefined): string | null => {
   if (token?.startsWith('"') !== true) return null;
   const text = JSON.parse(token) as string;
   return text !== "" && text.length <= MODEL_MAX ? text : null;
@@ -22,7 +22,7 @@ export const requestedModel = (start: string): string | null => {
     if (token === "}" || token === "]") depth -= 1;
     if (depth !== 1 || token !== '"model"' || tokens[place + 1] !== ":") continue;
     try {
-      return textOf(tokens[place + 2]);
+      return tokenText(tokens[place + 2]);
     } catch {
       return null;
     }

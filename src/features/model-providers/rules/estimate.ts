@@ -14,15 +14,15 @@ const CHARACTERS = 4;
 const OUTPUT_LIMIT =
   /"(?:max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens)"\s*:\s*(\d{1,9})\b/;
 
-const tokensOf = (characters: number): number => Math.ceil(characters / CHARACTERS);
+const estimateTokens = (characters: number): number => Math.ceil(characters / CHARACTERS);
 
 /** @param bytes of the request's body */
-export const promptEstimate = (bytes: number): number => Math.min(tokensOf(bytes), RESERVED_INPUT_MAX);
+export const promptEstimate = (bytes: number): number => Math.min(estimateTokens(bytes), RESERVED_INPUT_MAX);
 
 /** The amount to reserve for a call. @param start of its body */
 export const callEstimate = (start: string, bytes: number): CountedTokens => {
-  const wanted = Number(OUTPUT_LIMIT.exec(start)?.[1] ?? RESERVED_OUTPUT_MAX);
-  return { input: promptEstimate(bytes), cached: 0, output: Math.min(wanted, RESERVED_OUTPUT_MAX) };
+  const limit = Number(OUTPUT_LIMIT.exec(start)?.[1] ?? RESERVED_OUTPUT_MAX);
+  return { input: promptEstimate(bytes), cached: 0, output: Math.min(limit, RESERVED_OUTPUT_MAX) };
 };
 
 /** The parts of an answer, in all wire formats, that a model wrote. */
@@ -48,6 +48,6 @@ export class WrittenText {
   }
 
   get tokens(): number {
-    return tokensOf(this.#characters);
+    return estimateTokens(this.#characters);
   }
 }

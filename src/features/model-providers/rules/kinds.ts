@@ -101,8 +101,8 @@ export const isCounted = (method: string, path: string): boolean =>
 export const withoutKey = (path: string): string => {
   const [before = "", query] = path.split("?", 2);
   if (query === undefined) return before;
-  const kept = query.split("&").filter((part) => !/^(?:key|api[-_]key|access_token)=/i.test(part));
-  return kept.length === 0 ? before : `${before}?${kept.join("&")}`;
+  const parts = query.split("&").filter((part) => !/^(?:key|api[-_]key|access_token)=/i.test(part));
+  return parts.length === 0 ? before : `${before}?${parts.join("&")}`;
 };
 
 /** The request that lists a provider's models, which costs nothing. */
@@ -116,7 +116,7 @@ export const listRequest = (kind: ProviderKind, { baseUrl, key }: { baseUrl: str
   },
 });
 
-const idOf = (entry: unknown): string | null => {
+const modelId = (entry: unknown): string | null => {
   if (!isRecord(entry)) return null;
   const id = entry["id"] ?? entry["name"];
   return typeof id === "string" ? id.replace(/^models\//, "") : null;
@@ -126,7 +126,7 @@ const idOf = (entry: unknown): string | null => {
 export const listedModels = (text: string): readonly string[] | null => {
   const body = parseJson(text);
   const list = isRecord(body) ? (body["data"] ?? body["models"]) : null;
-  return Array.isArray(list) ? list.flatMap((entry) => idOf(entry) ?? []) : null;
+  return Array.isArray(list) ? list.flatMap((entry) => modelId(entry) ?? []) : null;
 };
 
 /** The model that a path names, as Gemini's do. */

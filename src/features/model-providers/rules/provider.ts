@@ -61,4 +61,4 @@ export const keyFault = (key: string): string | null =>
   key === "" || KEY.test(key) ? null : "has a blank, a line break or another character that no key has";
 
 /** The name under which a provider's key is sealed. */
-export const sealedNameOf = (id: string): string => `model provider ${id}`;
+export const sealedName = (id: string): string => `model provider ${id}`;

@@ -14,7 +14,7 @@ import {
   type ModelProvider,
   type ProvidersOfSandbox,
 } from "../ports/model-providers.ts";
-import { ownerAt, type ProviderPlace, PROVIDERS_MAX, sealedNameOf } from "../rules/provider.ts";
+import { ownerAt, type ProviderPlace, PROVIDERS_MAX, sealedName } from "../rules/provider.ts";
 
 const COLUMNS = `id, account_id AS "accountId", project_id AS "projectId", user_id AS "userId", name, kind, base_url AS "baseUrl", models, prices, has_key AS "hasKey",
   sealed_version AS "sealedVersion", envelope, tried_at AS "triedAt", refused_at AS "refusedAt", refusal AS "refusedWith",
@@ -26,7 +26,7 @@ export const SEALED_COLUMNS = ["model_providers.envelope"] as const;
 export const resealModelProviders = resealRows({
   table: "model_providers",
   owner: "account_id",
-  before: sealedNameOf(""),
+  before: sealedName(""),
 });
 
 interface Row extends Omit<ModelProvider, "owner" | "sealed" | "refusal"> {
@@ -36,13 +36,13 @@ interface Row extends Omit<ModelProvider, "owner" | "sealed" | "refusal"> {
   readonly refusedWith: string | null;
 }
 
-const providerOf = ({ sealedVersion, envelope, refusedAt, refusedWith, ...row }: Row): ModelProvider => ({
+const toProvider = ({ sealedVersion, envelope, refusedAt, refusedWith, ...row }: Row): ModelProvider => ({
   ...row,
   owner: ownerAt(row),
   sealed: { version: sealedVersion, envelope },
   refusal: refusedAt === null ? null : { at: refusedAt, text: refusedWith ?? "" },
 });
-const placed = (sql: SqlClient.SqlClient, { accountId, projectId, userId }: ProviderPlace) =>
+const atPlace = (sql: SqlClient.SqlClient, { accountId, projectId, userId }: ProviderPlace) =>
   sql`account_id = ${accountId} AND project_id IS NOT DISTINCT FROM ${projectId}::uuid AND user_id IS NOT DISTINCT FROM ${userId}::uuid`;
 
 interface SandboxRow extends Pick<ProvidersOfSandbox, "sessionId" | "origin" | "createdBy"> {
@@ -60,11 +60,11 @@ const inSandbox = (rows: readonly (Row & SandboxRow)[]): ProvidersOfSandbox | nu
     createdBy: session.createdBy,
     providers: rows.map(
       ({ sessionId: _session, sessionProjectId: _project, origin: _origin, createdBy: _by, ...row }) =>
-        providerOf(row),
+        toProvider(row),
     ),
   };
 };
-const first = ([row]: readonly Row[]) => (row === undefined ? null : providerOf(row));
+const first = ([row]: readonly Row[]) => (row === undefined ? null : toProvider(row));
 
 type Service = (typeof ModelProviders)["Service"];
 
@@ -74,7 +74,7 @@ const makeWrites = Effect.gen(function* () {
 
   const get = (place: ProviderPlace, id: string) =>
     Effect.map(
-      sql<Row>`SELECT ${columns} FROM model_providers WHERE ${placed(sql, place)} AND id = ${id}`,
+      sql<Row>`SELECT ${columns} FROM model_providers WHERE ${atPlace(sql, place)} AND id = ${id}`,
       first,
     );
 
@@ -83,9 +83,9 @@ const makeWrites = Effect.gen(function* () {
     // Two requests for one account wait for each other, and the second one counts the first one's row.
     yield* sql`SELECT id FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`;
     const [held] = yield* sql<{ readonly count: number }>`
-      SELECT count(*)::integer AS count FROM model_providers WHERE ${placed(sql, provider)}`;
+      SELECT count(*)::integer AS count FROM model_providers WHERE ${atPlace(sql, provider)}`;
     if ((held?.count ?? 0) >= PROVIDERS_MAX) return yield* new ProvidersFull({ limit: PROVIDERS_MAX });
-    const made = first(
+    const result = first(
       yield* sql<Row>`
         INSERT INTO model_providers (id, account_id, project_id, user_id, name, kind, base_url, models, prices, sealed_version, envelope, has_key, tried_at,
           created_at, updated_at)
@@ -93,20 +93,20 @@ const makeWrites = Effect.gen(function* () {
           ${json(provider.prices)}, ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${provider.hasKey}, ${at(provider.triedAt)}, ${at(now)}, ${at(now)})
         RETURNING ${columns}`,
     );
-    return made ?? (yield* Effect.die(new Error("an inserted row was not returned")));
+    return result ?? (yield* Effect.die(new Error("an inserted row was not returned")));
   });
 
   const change = Effect.fnUntraced(function* (...[place, id, wanted]: Parameters<Service["change"]>) {
     const { sealed, now } = wanted;
-    const changed = first(
+    const result = first(
       yield* sql<Row>`
         UPDATE model_providers SET base_url = ${wanted.baseUrl}, models = ${[...wanted.models]}, prices = ${json(wanted.prices)}, has_key = ${wanted.hasKey},
           sealed_version = ${sealed.version}, envelope = ${Buffer.from(sealed.envelope)}, tried_at = ${at(wanted.triedAt)},
           updated_at = ${at(now)}, refused_at = NULL, refusal = NULL
-        WHERE ${placed(sql, place)} AND id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING ${columns}`,
+        WHERE ${atPlace(sql, place)} AND id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING ${columns}`,
     );
-    if (changed === null && (yield* get(place, id)) !== null) return yield* new Fenced({ id });
-    return changed;
+    if (result === null && (yield* get(place, id)) !== null) return yield* new Fenced({ id });
+    return result;
   });
   return { create, get, change };
 });
@@ -127,8 +127,8 @@ export const layer = Layer.effect(
         ),
       list: (place) =>
         sql<Row>`
-          SELECT ${sql.literal(COLUMNS)} FROM model_providers WHERE ${placed(sql, place)} ORDER BY created_at, id`.pipe(
-          Effect.map((rows) => rows.map(providerOf)),
+          SELECT ${sql.literal(COLUMNS)} FROM model_providers WHERE ${atPlace(sql, place)} ORDER BY created_at, id`.pipe(
+          Effect.map((rows) => rows.map(toProvider)),
           toStored("modelProviders.list"),
         ),
       usable: ({ accountId, projectId, personId }) =>
@@ -137,13 +137,13 @@ export const layer = Layer.effect(
           WHERE account_id = ${accountId} AND (project_id = ${projectId} OR user_id = ${personId}::uuid
             OR (project_id IS NULL AND user_id IS NULL))
           ORDER BY ${sql.literal(NARROWEST)}`.pipe(
-          Effect.map((rows) => rows.map(providerOf)),
+          Effect.map((rows) => rows.map(toProvider)),
           toStored("modelProviders.usable"),
         ),
       get: (place, id) => get(place, id).pipe(toStored("modelProviders.get")),
       change: (...given) => sql.withTransaction(change(...given)).pipe(toStored("modelProviders.change")),
       remove: (place, id) =>
-        sql`DELETE FROM model_providers WHERE ${placed(sql, place)} AND id = ${id} RETURNING id`.pipe(
+        sql`DELETE FROM model_providers WHERE ${atPlace(sql, place)} AND id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
           toStored("modelProviders.remove"),
         ),

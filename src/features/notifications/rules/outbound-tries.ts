@@ -68,10 +68,10 @@ export const tryVerdict = (
   const pause = PAUSES_MS[tries];
   if (outcome.status === GONE || outcome.ends === "failed" || pause === undefined)
     return { is: "failed", isGone: outcome.status === GONE };
-  const wanted = Math.min(outcome.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
+  const retryAfter = Math.min(outcome.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   return {
     is: "again",
-    dueAt: now + Math.max(Math.round(pause * (1 - JITTER + 2 * JITTER * jitter)), wanted),
+    dueAt: now + Math.max(Math.round(pause * (1 - JITTER + 2 * JITTER * jitter)), retryAfter),
   };
 };
 
@@ -105,8 +105,8 @@ export const healthAfter = (
   if (verdict.is === "cancelled") return { failingSince, warnedAt, disable: null };
   if (verdict.is === "delivered") return { failingSince: null, warnedAt: null, disable: null };
   const since = failingSince ?? now;
-  const warned = warnedAt ?? (now - since >= WARN_AFTER_MS ? now : null);
-  const isOver = now - since >= DISABLE_AFTER_MS && warned !== null && now - warned >= WARNED_FOR_MS;
+  const warning = warnedAt ?? (now - since >= WARN_AFTER_MS ? now : null);
+  const isOver = now - since >= DISABLE_AFTER_MS && warning !== null && now - warning >= WARNED_FOR_MS;
   const isGone = verdict.is === "failed" && verdict.isGone;
-  return { failingSince: since, warnedAt: warned, disable: isGone ? "gone" : isOver ? "failing" : null };
+  return { failingSince: since, warnedAt: warning, disable: isGone ? "gone" : isOver ? "failing" : null };
 };

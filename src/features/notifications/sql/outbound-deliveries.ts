@@ -33,14 +33,14 @@ interface Row extends Omit<OutboundDelivery, "lastTry"> {
   readonly error: string | null;
 }
 
-const lastTryOf = ({ triedAt, tookMs, answerStatus, answer, error }: Row): LastTry | null =>
+const toLastTry = ({ triedAt, tookMs, answerStatus, answer, error }: Row): LastTry | null =>
   triedAt === null
     ? null
     : { at: triedAt, tookMs: tookMs ?? 0, status: answerStatus, answer: answer ?? "", error };
 
-const deliveryOf = (row: Row): OutboundDelivery => {
+const toDelivery = (row: Row): OutboundDelivery => {
   const { triedAt: _at, tookMs: _took, answerStatus: _status, answer: _answer, error: _error, ...rest } = row;
-  return { ...rest, lastTry: lastTryOf(row) };
+  return { ...rest, lastTry: toLastTry(row) };
 };
 
 type Service = (typeof OutboundDeliveries)["Service"];
@@ -53,7 +53,7 @@ interface ClaimRow extends Omit<ClaimedDelivery, "sealed" | "person"> {
   readonly personNow: PersonNow | null;
 }
 
-const claimOf = ({ sealedVersion, envelope, userId, personNow, ...row }: ClaimRow): ClaimedDelivery => ({
+const toClaim = ({ sealedVersion, envelope, userId, personNow, ...row }: ClaimRow): ClaimedDelivery => ({
   ...row,
   person: userId === null ? null : { id: userId, isActive: true, role: null, ...personNow },
   sealed: envelope === null ? null : { version: sealedVersion, envelope },
@@ -112,7 +112,7 @@ const makeClaim = Effect.gen(function* () {
           CASE WHEN webhook.user_id IS NOT NULL THEN ${sql.literal(PERSON_OF_RECEIVER)} END AS "personNow",
           webhook.sealed_version AS "sealedVersion", webhook.envelope,
           webhook.failing_since IS NOT NULL AS "isFailing"`,
-      (rows) => rows.map(claimOf),
+      (rows) => rows.map(toClaim),
     );
 });
 
@@ -136,20 +136,20 @@ const makeRecord = Effect.gen(function* () {
    * Locks the receivers whose health may change. They come before their deliveries, as where one is disabled: the
    * reverse order could deadlock.
    */
-  const healthOf = (results: readonly DeliveryResult[]) => {
+  const lockHealth = (results: readonly DeliveryResult[]) => {
     const all = [...new Set(results.map(({ webhookId }) => webhookId))];
-    const failed = results.flatMap(({ verdict, webhookId }) =>
+    const failing = results.flatMap(({ verdict, webhookId }) =>
       verdict.is === "delivered" ? [] : [webhookId],
     );
     return sql<Health & { readonly id: string }>`
       SELECT id, failing_since AS "failingSince", warned_at AS "warnedAt" FROM outbound_webhooks
-      WHERE id = ANY(${all}::uuid[]) AND (failing_since IS NOT NULL OR id = ANY(${failed}::uuid[]))
+      WHERE id = ANY(${all}::uuid[]) AND (failing_since IS NOT NULL OR id = ANY(${failing}::uuid[]))
       ORDER BY id FOR NO KEY UPDATE`;
   };
 
   return Effect.fnUntraced(function* (results: readonly DeliveryResult[], now: number) {
-    const receivers = yield* healthOf(results);
-    const counted = yield* sql<{ readonly id: string }>`
+    const receivers = yield* lockHealth(results);
+    const updates = yield* sql<{ readonly id: string }>`
       UPDATE outbound_deliveries AS delivery
       SET status = r.status, due_at = to_timestamp(r.due_at / 1000.0), ended_at = to_timestamp(r.ended_at / 1000.0),
         leased_until = NULL, tried_at = ${at(now)}, took_ms = r.took_ms, answer_status = r.answer_status,
@@ -159,7 +159,7 @@ const makeRecord = Effect.gen(function* () {
         error text)
       WHERE delivery.id = r.id AND delivery.claim = r.claim AND delivery.status = 'pending'
       RETURNING delivery.id`;
-    const ids = new Set(counted.map(({ id }) => id));
+    const ids = new Set(updates.map(({ id }) => id));
     for (const { id, ...before } of receivers) {
       const own = results.filter((result) => result.webhookId === id && ids.has(result.id));
       const health = healthAfterAll(before, own, now);
@@ -186,7 +186,7 @@ const makeReplay = Effect.gen(function* () {
       UPDATE outbound_deliveries SET status = 'pending', due_at = ${at(now)}, ended_at = NULL, leased_until = NULL,
         tries = CASE WHEN status = 'pending' THEN tries ELSE 0 END
       WHERE id = ${id} RETURNING ${sql.literal(COLUMNS)}`;
-    return row === undefined ? null : deliveryOf(row);
+    return row === undefined ? null : toDelivery(row);
   });
 });
 
@@ -226,7 +226,7 @@ export const layer = Layer.effect(
           SELECT ${columns} FROM outbound_deliveries
           WHERE outbound_webhook_id = ${webhookId} ${after(sql, { at: "created_at", id: "id" }, position)}
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(deliveryOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutPage(rows.map(toDelivery), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, toStored("outboundDeliveries.list")),
       newest: (webhookIds) =>
         sql<Row>`
@@ -234,7 +234,7 @@ export const layer = Layer.effect(
             SELECT ${columns} FROM outbound_deliveries WHERE outbound_webhook_id = webhook.id
             ORDER BY created_at DESC, outbound_deliveries.id DESC LIMIT 1
           ) AS newest`.pipe(
-          Effect.map((rows) => new Map(rows.map((row) => [row.webhookId, deliveryOf(row)]))),
+          Effect.map((rows) => new Map(rows.map((row) => [row.webhookId, toDelivery(row)]))),
           toStored("outboundDeliveries.newest"),
         ),
       replay: (...given) => sql.withTransaction(replay(...given)).pipe(toStored("outboundDeliveries.replay")),

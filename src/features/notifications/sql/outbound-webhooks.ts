@@ -37,16 +37,16 @@ interface Row extends Omit<OutboundWebhook, "sealed"> {
   readonly envelope: Uint8Array;
 }
 
-const webhookOf = ({ sealedVersion, envelope, ...row }: Row): OutboundWebhook => ({
+const toWebhook = ({ sealedVersion, envelope, ...row }: Row): OutboundWebhook => ({
   ...row,
   sealed: { version: sealedVersion, envelope },
 });
-const firstWebhook = ([row]: readonly Row[]) => (row === undefined ? null : webhookOf(row));
+const firstWebhook = ([row]: readonly Row[]) => (row === undefined ? null : toWebhook(row));
 
 type Service = (typeof OutboundWebhooks)["Service"];
 
 /** A cursor of the events as its two columns (events.ts). */
-export const placeOf = (cursor: string): { readonly tx: string; readonly row: string } => {
+export const parsePlace = (cursor: string): { readonly tx: string; readonly row: string } => {
   const [tx = "0", row = "0"] = cursor.split(".");
   return { tx, row };
 };
@@ -77,13 +77,13 @@ const makeWrites = Effect.gen(function* () {
 
   const create = Effect.fnUntraced(function* (webhook: Parameters<Service["create"]>[0]) {
     const { id, projectId, sealed, now } = webhook;
-    const { tx, row } = placeOf(webhook.cursor);
+    const { tx, row } = parsePlace(webhook.cursor);
     // Two requests for one project wait for each other, and the second one counts the first one's row.
     yield* sql`SELECT id FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
     const [held] = yield* sql<{ readonly count: number }>`
       SELECT count(*)::integer AS count FROM outbound_webhooks WHERE project_id = ${projectId}`;
     if ((held?.count ?? 0) >= RECEIVERS_MAX) return yield* new ReceiversFull({ limit: RECEIVERS_MAX });
-    const made = firstWebhook(
+    const result = firstWebhook(
       yield* sql<Row>`
         INSERT INTO outbound_webhooks (id, project_id, format, shown_url, events, sealed_version, envelope, status,
           cursor_tx, cursor_row, created_at, updated_at)
@@ -91,7 +91,7 @@ const makeWrites = Effect.gen(function* () {
           ${Buffer.from(sealed.envelope)}, 'enabled', ${tx}::text::xid8, ${row}::bigint, ${at(now)}, ${at(now)})
         RETURNING ${columns}`,
     );
-    return made ?? (yield* Effect.die(new Error("an inserted row was not returned")));
+    return result ?? (yield* Effect.die(new Error("an inserted row was not returned")));
   });
 
   const get = (projectId: string, id: string) =>
@@ -102,7 +102,7 @@ const makeWrites = Effect.gen(function* () {
 
   const change = Effect.fnUntraced(function* (wanted: Parameters<Service["change"]>[0]) {
     const { projectId, id, events, secrets, now } = wanted;
-    const changed = firstWebhook(
+    const result = firstWebhook(
       yield* sql<Row>`
         UPDATE outbound_webhooks SET ${sql.update({
           updated_at: at(now),
@@ -117,12 +117,12 @@ const makeWrites = Effect.gen(function* () {
           ${secrets === undefined ? sql.literal("") : sql`AND sealed_version = ${secrets.version - 1}`}
         RETURNING ${columns}`,
     );
-    if (changed === null && (yield* get(projectId, id)) !== null) return yield* new Fenced({ id });
-    return changed;
+    if (result === null && (yield* get(projectId, id)) !== null) return yield* new Fenced({ id });
+    return result;
   });
 
   const enable = Effect.fnUntraced(function* (...[projectId, id, from]: Parameters<Service["enable"]>) {
-    const { tx, row } = placeOf(from.cursor);
+    const { tx, row } = parsePlace(from.cursor);
     yield* sql`
       UPDATE outbound_webhooks SET status = 'enabled', disabled_reason = NULL, failing_since = NULL, warned_at = NULL,
         cursor_tx = ${tx}::text::xid8, cursor_row = ${row}::bigint, updated_at = ${at(from.now)}
@@ -162,12 +162,12 @@ const makeCollect = Effect.gen(function* () {
   const insert = yield* makeInsertDeliveries;
   return Effect.fnUntraced(function* (collected: Parameters<Service["collect"]>[0]) {
     const { id, deliveries, now } = collected;
-    const [from, to] = [placeOf(collected.from), placeOf(collected.to)];
-    const moved = yield* sql`
+    const [from, to] = [parsePlace(collected.from), parsePlace(collected.to)];
+    const moves = yield* sql`
       UPDATE outbound_webhooks SET cursor_tx = ${to.tx}::text::xid8, cursor_row = ${to.row}::bigint
       WHERE id = ${id} AND status = 'enabled' AND cursor_tx = ${from.tx}::text::xid8 AND cursor_row = ${from.row}::bigint
       RETURNING id`;
-    if (moved.length === 0) return false;
+    if (moves.length === 0) return false;
     if (deliveries.length > 0) yield* insert(id, deliveries, now);
     return true;
   });
@@ -202,7 +202,7 @@ export const layer = Layer.effect(
           SELECT ${sql.literal(COLUMNS)} FROM outbound_webhooks
           WHERE project_id = ${projectId} ${after(sql, { at: "created_at", id: "id" }, position)}
           ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(webhookOf), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutPage(rows.map(toWebhook), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
       }, toStored("outboundWebhooks.list")),
       behind: (limit) =>
         sql<ReceiverBehind>`

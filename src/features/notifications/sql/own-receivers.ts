@@ -11,7 +11,7 @@ import {
   type NewOwnReceiver,
 } from "../ports/own-receivers.ts";
 import { at, toStored } from "../../../store/postgres/connection/statement.ts";
-import { makeInsertDeliveries, placeOf } from "./outbound-webhooks.ts";
+import { makeInsertDeliveries, parsePlace } from "./outbound-webhooks.ts";
 
 type Service = (typeof OwnReceivers)["Service"];
 
@@ -25,7 +25,7 @@ interface Row extends Omit<OwnReceiver, "sealed"> {
 }
 
 /** The constraint outbound_webhooks_addressed holds what the type says of format and address. */
-const receiverOf = ({ sealedVersion: version, envelope, ...row }: Row): OwnReceiver =>
+const toReceiver = ({ sealedVersion: version, envelope, ...row }: Row): OwnReceiver =>
   ({ ...row, sealed: envelope === null ? null : { version, envelope } }) as OwnReceiver;
 
 const makeAddress = Effect.gen(function* () {
@@ -57,7 +57,7 @@ const makeSave = Effect.gen(function* () {
       RETURNING ${sql.literal(COLUMNS)}`;
     return row === undefined
       ? yield* Effect.die(new Error("an inserted row was not returned"))
-      : receiverOf(row);
+      : toReceiver(row);
   });
 });
 
@@ -132,19 +132,19 @@ const makeCollect = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const insert = yield* makeInsertDeliveries;
   return Effect.fnUntraced(function* ({ to, deliveries, now }: Parameters<Service["collect"]>[0]) {
-    const { tx, row } = placeOf(to);
-    const moved = yield* sql`
+    const { tx, row } = parsePlace(to);
+    const moves = yield* sql`
       INSERT INTO own_notices_place AS place (tx, id) VALUES (${tx}::text::xid8, ${row}::bigint)
       ON CONFLICT (is_only) DO UPDATE SET tx = excluded.tx, id = excluded.id
       WHERE (place.tx, place.id) < (excluded.tx, excluded.id) RETURNING is_only`;
-    if (moved.length === 0) return false;
+    if (moves.length === 0) return false;
     // Always in one order, so that two nodes cannot wait for each other.
     const byReceiver = Map.groupBy(deliveries, ({ receiverId }) => receiverId);
     for (const [id, own] of [...byReceiver].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       // One that was removed or disabled meanwhile is told nothing.
-      const enabled = yield* sql`
+      const receivers = yield* sql`
         SELECT id FROM outbound_webhooks WHERE id = ${id} AND status = 'enabled' FOR NO KEY UPDATE`;
-      if (enabled.length > 0) yield* insert(id, own, now);
+      if (receivers.length > 0) yield* insert(id, own, now);
     }
     return true;
   });
@@ -159,7 +159,7 @@ export const layer = Layer.effect(
     return {
       list: (userId) =>
         sql<Row>`SELECT ${sql.literal(COLUMNS)} FROM outbound_webhooks WHERE user_id = ${userId} ORDER BY id`.pipe(
-          Effect.map((rows) => rows.map(receiverOf)),
+          Effect.map((rows) => rows.map(toReceiver)),
           toStored("ownReceivers.list"),
         ),
       save: (receiver) => sql.withTransaction(save(receiver)).pipe(toStored("ownReceivers.save")),

@@ -23,7 +23,7 @@ interface Limit extends LimitAmount {
 }
 
 /** The limit of a sum. A session's own comes before the one for each session (ports/spend.ts S4). */
-const limitOf = <L extends Limit>({ scope, subject }: SpendCount, limits: readonly L[]): L | undefined =>
+const findLimit = <L extends Limit>({ scope, subject }: SpendCount, limits: readonly L[]): L | undefined =>
   limits.find((limit) => limit.scope === scope && limit.subject === subject) ??
   (scope === "session" ? limits.find((limit) => limit.scope === "each_session") : undefined);
 
@@ -34,7 +34,7 @@ export const limitedCounts = <L extends Limit>(
 ): readonly { readonly count: SpendCount; readonly limit: L }[] =>
   counts
     .flatMap((count) => {
-      const limit = limitOf(count, limits);
+      const limit = findLimit(count, limits);
       return limit === undefined ? [] : [{ count, limit }];
     })
     .toSorted(

@@ -75,7 +75,7 @@ interface Counting {
   readonly now: number;
 }
 
-const columnsOf = (counts: readonly SpendCount[]) => ({
+const toColumns = (counts: readonly SpendCount[]) => ({
   scopes: counts.map(({ scope }) => scope),
   subjects: counts.map(({ subject }) => subject),
   periods: counts.map(({ period }) => period),
@@ -113,7 +113,7 @@ const makeReads = Effect.gen(function* () {
   const { chain } = yield* makeChains;
   /** Those that may apply. @param locks until the transaction ends, so that calls of two nodes are decided one after the other */
   const limits = (accountId: string, counts: readonly SpendCount[], locks: boolean) => {
-    const { scopes, subjects } = columnsOf(counts);
+    const { scopes, subjects } = toColumns(counts);
     return sql<SpendLimit>`
       SELECT ${sql.literal(LIMIT)} FROM spend_limits
       WHERE account_id = ${accountId} AND (scope = 'each_session'
@@ -121,7 +121,7 @@ const makeReads = Effect.gen(function* () {
       ORDER BY id ${sql.literal(locks ? "FOR NO KEY UPDATE" : "")}`;
   };
   const sums = Effect.fnUntraced(function* (accountId: string, counts: readonly SpendCount[]) {
-    const { scopes, subjects, periods } = columnsOf(counts);
+    const { scopes, subjects, periods } = toColumns(counts);
     const rows = yield* sql<SumRow>`
       SELECT wanted.scope, wanted.subject, wanted.period, coalesce(spend.tokens, 0)::float8 AS tokens,
         coalesce(spend.cost, 0)::float8 AS cost, coalesce(reserved.tokens, 0)::float8 AS "reservedTokens",
@@ -148,13 +148,13 @@ const makeReads = Effect.gen(function* () {
     counts: readonly SpendCount[],
     locks: boolean,
   ) {
-    const limited = limitedCounts(counts, yield* limits(accountId, counts, locks));
-    if (limited.length === 0) return [];
+    const limitedSums = limitedCounts(counts, yield* limits(accountId, counts, locks));
+    if (limitedSums.length === 0) return [];
     return limitStates(
-      limited,
+      limitedSums,
       yield* sums(
         accountId,
-        limited.map(({ count }) => count),
+        limitedSums.map(({ count }) => count),
       ),
     );
   });
@@ -167,7 +167,7 @@ const makeCounts = Effect.gen(function* () {
   /** @returns the sums after it, in the order of their keys: two calls that settle at the same time wait for each other in it */
   const add = (accountId: string, counts: readonly SpendCount[], { tokens, cost }: SpendSums) => {
     const inOrder = counts.toSorted((one, other) => (countKey(one) < countKey(other) ? -1 : 1));
-    const { scopes, subjects, periods } = columnsOf(inOrder);
+    const { scopes, subjects, periods } = toColumns(inOrder);
     return sql<SpendCount & SpendSums & { readonly name: string | null }>`
       INSERT INTO spend (account_id, scope, subject, period, tokens, cost)
       SELECT ${accountId}::uuid, scope, subject, period, ${tokens}::bigint, ${cost}::bigint
@@ -201,8 +201,8 @@ const makeCounts = Effect.gen(function* () {
       isOwn ? counts : [...counts, accountDay(utcDay(now))],
       spentBy(counted),
     );
-    const limited = limitedCounts(counts, yield* limits(accountId, counts, false));
-    for (const { count: sumOf, limit } of limited) {
+    const limitedSums = limitedCounts(counts, yield* limits(accountId, counts, false));
+    for (const { count: sumOf, limit } of limitedSums) {
       const sum = after.find((row) => countKey(row) === countKey(sumOf));
       if (sum === undefined || !isNear(sumIn(limit, sum), limit.amount)) continue;
       if (!(yield* mark(accountId, sumOf, limit.amount))) continue;

@@ -63,6 +63,6 @@ export class Subscriptions extends Context.Service<
     /** The running sandboxes with a subscription of a session, and of those that its agent started. */
     readonly holdersBelow: (sessionId: string) => Stored<readonly Holder[]>;
     /** The running sandboxes with one of a person for this runtime, also one that was saved anew or removed since. */
-    readonly holdersOf: (userId: string, runtime: string) => Stored<readonly Holder[]>;
+    readonly holders: (userId: string, runtime: string) => Stored<readonly Holder[]>;
   }
 >()("platform/subscriptions/Subscriptions") {}

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { at, toStored } from "../../../store/postgres/connection/statement.ts";
 import { resealRows } from "../../../store/postgres/reseal.ts";
 import { type Holder, type Subscription, Subscriptions } from "../ports/subscriptions.ts";
-import { sealedNameOf } from "../sealing.ts";
+import { sealedName } from "../sealing.ts";
 
 const COLUMNS = `subscriptions.id, subscriptions.account_id AS "accountId", subscriptions.user_id AS "userId", subscriptions.runtime,
   subscriptions.sealed_version AS "sealedVersion", subscriptions.envelope, subscriptions.saved_at AS "savedAt",
@@ -15,7 +15,7 @@ export const SEALED_COLUMNS = ["subscriptions.envelope"] as const;
 export const resealSubscriptions = resealRows({
   table: "subscriptions",
   owner: "account_id",
-  before: sealedNameOf(""),
+  before: sealedName(""),
 });
 
 interface Row extends Omit<Subscription, "sealed"> {
@@ -27,7 +27,7 @@ const read = ({ sealedVersion: version, envelope, ...row }: Row): Subscription =
   ...row,
   sealed: { version, envelope },
 });
-const firstOf = ([row]: readonly Row[]) => (row === undefined ? null : read(row));
+const firstSubscription = ([row]: readonly Row[]) => (row === undefined ? null : read(row));
 
 const makeDeliveries = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
@@ -35,8 +35,8 @@ const makeDeliveries = Effect.gen(function* () {
     ...[sandboxId, { id, userId, runtime }, now]: Parameters<(typeof Subscriptions)["Service"]["deliver"]>
   ) {
     // A removal waits for this transaction, and then sees the note.
-    const kept = yield* sql`UPDATE subscriptions SET used_at = ${at(now)} WHERE id = ${id} RETURNING id`;
-    if (kept.length === 0) return "gone" as const;
+    const uses = yield* sql`UPDATE subscriptions SET used_at = ${at(now)} WHERE id = ${id} RETURNING id`;
+    if (uses.length === 0) return "gone" as const;
     const rows = yield* sql`
       INSERT INTO delivered_subscriptions (sandbox_id, subscription_id, user_id, runtime)
       VALUES (${sandboxId}, ${id}, ${userId}, ${runtime}) ON CONFLICT DO NOTHING RETURNING sandbox_id`;
@@ -44,7 +44,7 @@ const makeDeliveries = Effect.gen(function* () {
   });
   const service: Pick<
     (typeof Subscriptions)["Service"],
-    "deliver" | "forgetDelivery" | "deliveredTo" | "holdersBelow" | "holdersOf"
+    "deliver" | "forgetDelivery" | "deliveredTo" | "holdersBelow" | "holders"
   > = {
     deliver: (...delivery) =>
       sql.withTransaction(deliver(...delivery)).pipe(toStored("subscriptions.deliver")),
@@ -59,7 +59,7 @@ const makeDeliveries = Effect.gen(function* () {
           JOIN subscriptions ON subscriptions.id = delivered.subscription_id
           JOIN session_sandboxes AS sandbox ON sandbox.id = delivered.sandbox_id
         WHERE delivered.sandbox_id = ${sandboxId} AND sandbox.ended_at IS NULL`.pipe(
-        Effect.map(firstOf),
+        Effect.map(firstSubscription),
         toStored("subscriptions.deliveredTo"),
       ),
     holdersBelow: (sessionId) =>
@@ -73,12 +73,12 @@ const makeDeliveries = Effect.gen(function* () {
         FROM below JOIN session_sandboxes AS sandbox ON sandbox.session_id = below.id AND sandbox.ended_at IS NULL
           JOIN delivered_subscriptions AS delivered ON delivered.sandbox_id = sandbox.id
         ORDER BY sandbox.id`.pipe(toStored("subscriptions.holdersBelow")),
-    holdersOf: (userId, runtime) =>
+    holders: (userId, runtime) =>
       sql<Holder>`
         SELECT sandbox.id AS "sandboxId", sandbox.session_id AS "sessionId"
         FROM delivered_subscriptions AS delivered JOIN session_sandboxes AS sandbox ON sandbox.id = delivered.sandbox_id
         WHERE delivered.user_id = ${userId} AND delivered.runtime = ${runtime} AND sandbox.ended_at IS NULL
-        ORDER BY sandbox.id`.pipe(toStored("subscriptions.holdersOf")),
+        ORDER BY sandbox.id`.pipe(toStored("subscriptions.holders")),
   };
   return service;
 });
@@ -91,7 +91,7 @@ export const layer = Layer.effect(
       given: Parameters<(typeof Subscriptions)["Service"]["save"]>[0],
     ) {
       const { id, accountId, userId, runtime, sealed, now } = given;
-      const saved = firstOf(
+      const subscription = firstSubscription(
         yield* sql<Row>`
           INSERT INTO subscriptions (id, account_id, user_id, runtime, sealed_version, envelope, saved_at)
           VALUES (${id}, ${accountId}, ${userId}, ${runtime}, ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${at(now)})
@@ -99,7 +99,7 @@ export const layer = Layer.effect(
             envelope = excluded.envelope, saved_at = excluded.saved_at, renewed_at = NULL, used_at = NULL
           RETURNING ${sql.literal(COLUMNS)}`,
       );
-      return saved ?? (yield* Effect.die(new Error("an inserted row was not returned")));
+      return subscription ?? (yield* Effect.die(new Error("an inserted row was not returned")));
     });
     return {
       ...(yield* makeDeliveries),

@@ -12,8 +12,8 @@ export type Paths = Readonly<Record<string, Readonly<Record<string, Node>>>>;
 const withExample = (body: Node, example: unknown): Node => {
   const content = body["content"] as Readonly<Record<string, Node>> | undefined;
   if (content === undefined || example === undefined) return body;
-  const illustrated = Object.entries(content).map(([type, media]) => [type, { ...media, example }] as const);
-  return { ...body, content: Object.fromEntries(illustrated) };
+  const examples = Object.entries(content).map(([type, media]) => [type, { ...media, example }] as const);
+  return { ...body, content: Object.fromEntries(examples) };
 };
 
 const GIT_PASSWORD = "http://x:$TOKEN@127.0.0.1:8080";
@@ -27,7 +27,7 @@ interface Called {
 }
 
 /** A shell command that calls the operation. */
-const commandOf = ({ path, method, operation, example, nouns }: Called): string => {
+const shellCommand = ({ path, method, operation, example, nouns }: Called): string => {
   const target = path.replaceAll(/(?<=([\w-]*)\/)\{(\w+)\}/g, (_, segment: string, name: string) =>
     pathExample(segment, name, nouns),
   );
@@ -50,7 +50,7 @@ const commandOf = ({ path, method, operation, example, nouns }: Called): string 
   return lines.join(" \\\n  ");
 };
 
-const illustrated = (called: Called): Node => {
+const illustrateOperation = (called: Called): Node => {
   const { operation, example } = called;
   const responses = operation["responses"] as Readonly<Record<string, Node>>;
   const body = operation["requestBody"] as Node | undefined;
@@ -64,7 +64,7 @@ const illustrated = (called: Called): Node => {
         withExample(response, example?.responses[status]),
       ]),
     ),
-    "x-codeSamples": [{ lang: "Shell", label: "curl", source: commandOf(called) }],
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: shellCommand(called) }],
   };
 };
 
@@ -75,7 +75,7 @@ export const illustrate = (paths: Paths, { operations, nouns }: WholeExamples): 
       Object.fromEntries(
         Object.entries(methods).map(([method, operation]) => [
           method,
-          illustrated({
+          illustrateOperation({
             path,
             method,
             operation,

@@ -3,7 +3,7 @@ import type { Operations } from "./example.ts";
 import { ACCOUNT, BASE_COMMIT, exampleId, PROJECT, SESSION } from "./records.ts";
 
 /** An actor that has just begun. Its states and events are those of a session. */
-const machineOf = (machine: string, id: string) => ({
+const machineExample = (machine: string, id: string) => ({
   machine,
   id,
   state: "provisioning",
@@ -58,26 +58,26 @@ export const MACHINE_EXAMPLES: Operations = {
   },
   "machines.session": {
     summary: "Show why a session is in its state, and what would move it.",
-    response: machineOf("session", SESSION),
+    response: machineExample("session", SESSION),
   },
   "machines.sandbox": {
     summary: "Show why the newest sandbox of a session is in its state, and what would move it.",
-    response: machineOf("sandbox", exampleId("sandbox")),
+    response: machineExample("sandbox", exampleId("sandbox")),
   },
   "machines.conversation": {
     summary: "Show why a conversation is in its state, and what would move it.",
-    response: machineOf("conversation", SESSION),
+    response: machineExample("conversation", SESSION),
   },
   "machines.trigger": {
     summary: "Show why a trigger is in its state, and what would move it.",
-    response: machineOf("trigger", `${PROJECT}/nightly`),
+    response: machineExample("trigger", `${PROJECT}/nightly`),
   },
   "machines.changeRequest": {
     summary: "Show why a change request is in its state, and what would move it.",
-    response: machineOf("change-request", exampleId("changerequest")),
+    response: machineExample("change-request", exampleId("changerequest")),
   },
   "machines.account": {
     summary: "Show whether the account's queue is at work, and what would start the next fire.",
-    response: machineOf("account", ACCOUNT),
+    response: machineExample("account", ACCOUNT),
   },
 };

@@ -173,8 +173,8 @@ export const wholeExamples = <Groups extends HttpApiGroup.Constraint>(
     onEndpoint: ({ group, endpoint, successes }) => {
       const id = `${group.identifier}.${endpoint.identifier}`;
       const words = all[id] ?? "";
-      const written = typeof words === "string" ? { summary: words } : words;
-      whole[id] = wholeExample({ endpoint, successes, written, nouns });
+      const wording = typeof words === "string" ? { summary: words } : words;
+      whole[id] = wholeExample({ endpoint, successes, written: wording, nouns });
     },
   });
   return { operations: whole, nouns };

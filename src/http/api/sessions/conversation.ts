@@ -28,17 +28,17 @@ const AuthorWire = Schema.Struct({
   fire_id: nullable(Uuid),
 }).annotate({ identifier: "Author" });
 
-const answered = { by: nullable(AuthorWire), at: Instant };
+const answerFields = { by: nullable(AuthorWire), at: Instant };
 
 const GivenAnswerWire = Schema.Union([
   Schema.Struct({
-    ...answered,
+    ...answerFields,
     choice: Schema.Literals(["once", "always", "reject"]),
     message: nullable(Schema.String),
   }),
-  Schema.Struct({ ...answered, answers: Schema.Array(Schema.Array(Schema.String)) }),
-  Schema.Struct({ ...answered, approve: Schema.Literal(true), mode: Schema.String }),
-  Schema.Struct({ ...answered, declined: Schema.Literals(["unattended", "expired", "message"]) }),
+  Schema.Struct({ ...answerFields, answers: Schema.Array(Schema.Array(Schema.String)) }),
+  Schema.Struct({ ...answerFields, approve: Schema.Literal(true), mode: Schema.String }),
+  Schema.Struct({ ...answerFields, declined: Schema.Literals(["unattended", "expired", "message"]) }),
 ]).annotate({ identifier: "GivenAnswer" });
 
 export const ItemWire = Schema.Struct({

@@ -17,7 +17,7 @@ export const deleteProject = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const now = yield* Clock.currentTimeMillis;
   const deletesAt = deletionAt(project, now);
-  const deleted = yield* (yield* ProjectDeletions).begin(pid, { now, deletesAt }).pipe(
+  const result = yield* (yield* ProjectDeletions).begin(pid, { now, deletesAt }).pipe(
     withAudit((made) =>
       made?.deletesAt === deletesAt && project.status !== "deleted"
         ? {
@@ -28,10 +28,10 @@ export const deleteProject = Effect.fnUntraced(function* (pid: string) {
         : null,
     ),
   );
-  if (deleted === null) return yield* notFound("project");
+  if (result === null) return yield* notFound("project");
   yield* (yield* Directory).refresh(pid);
   yield* stopDeleted;
-  return projectWire(deleted);
+  return projectWire(result);
 });
 
 const notDeleted = () => new Conflict({ error: "The project is not deleted.", code: "not_deleted" });
@@ -46,7 +46,7 @@ const isGoing = () =>
 export const restoreProject = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const now = yield* Clock.currentTimeMillis;
-  const restored = yield* (yield* ProjectDeletions)
+  const result = yield* (yield* ProjectDeletions)
     .restore(pid, now)
     .pipe(
       withAudit((made) =>
@@ -55,7 +55,7 @@ export const restoreProject = Effect.fnUntraced(function* (pid: string) {
           : { action: "project.restored", target: pid, changes: { name: made.name, status: made.status } },
       ),
     );
-  if (restored === null) return yield* project.status === "deleted" ? isGoing() : notDeleted();
-  yield* (yield* Manifests).sync(restored);
-  return projectWire(restored);
+  if (result === null) return yield* project.status === "deleted" ? isGoing() : notDeleted();
+  yield* (yield* Manifests).sync(result);
+  return projectWire(result);
 });

@@ -23,15 +23,15 @@ export type TriggerPath = { readonly pid: string; readonly slug: string };
 
 /** The trigger of the path as it is in force, with its project's version. */
 export const triggerFor = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
-  const asked = yield* projectFor(yield* Caller, pid);
-  yield* (yield* Manifests).current(asked);
+  const project = yield* projectFor(yield* Caller, pid);
+  yield* (yield* Manifests).current(project);
   const directory = yield* Directory;
-  const held = directory.known(pid);
-  const known = held?.project.version === asked.version ? held : yield* directory.refresh(pid);
-  const trigger = known?.triggers.get(slug);
-  return known === null || trigger === undefined
+  const memory = directory.known(pid);
+  const entry = memory?.project.version === project.version ? memory : yield* directory.refresh(pid);
+  const trigger = entry?.triggers.get(slug);
+  return entry === null || trigger === undefined
     ? yield* notFound("trigger")
-    : { project: known.project, trigger };
+    : { project: entry.project, trigger };
 });
 
 /** How often a fire is decided again because its project changed meanwhile. */

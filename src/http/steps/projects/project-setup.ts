@@ -22,8 +22,8 @@ export const projectSetup = Effect.fnUntraced(function* (pid: string) {
   const git = yield* GitBackend;
   const read = Effect.gen(function* () {
     const commit = yield* git.branchTip({ projectId: project.id }, project.defaultBranch);
-    const asked = { secretNames: names, commit, personId: yield* callingPerson };
-    return { commit, model: yield* projectModel(project, asked) };
+    const scope = { secretNames: names, commit, personId: yield* callingPerson };
+    return { commit, model: yield* projectModel(project, scope) };
   });
   const { commit, model } = yield* Effect.catchTag(read, "GitError", (error) => gitFailed(error));
   return {

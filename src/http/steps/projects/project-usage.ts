@@ -28,8 +28,8 @@ export const projectUsage = Effect.fnUntraced(function* (
   if (from > to) return yield* badRequest("from", "must not be after `to`");
   if (from <= daysBefore(to, USAGE_DAYS_MAX))
     return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);
-  const reported = yield* (yield* ProjectUsage).days(pid, { from, to });
-  const passed = (yield* (yield* PassedUsages)(pid, { from, to })).map(
+  const reportedDays = yield* (yield* ProjectUsage).days(pid, { from, to });
+  const passedDays = (yield* (yield* PassedUsages)(pid, { from, to })).map(
     ({ day, model, input, cached, output, untoldCalls, estimated, cost }) => ({
       day,
       model,
@@ -43,7 +43,7 @@ export const projectUsage = Effect.fnUntraced(function* (
       },
     }),
   );
-  const days = oneCount(reported, passed);
+  const days = oneCount(reportedDays, passedDays);
   return {
     from,
     to,

@@ -21,14 +21,14 @@ import { instant } from "../wire.ts";
 
 type Step = Omit<ConnectionStep, "step"> & { readonly step: ConnectionStep["step"] | "webhook" };
 
-const wireOf = ({ steps, defaultBranch }: Connection, more: readonly Step[] = []) => ({
+const connectionWire = ({ steps, defaultBranch }: Connection, more: readonly Step[] = []) => ({
   usable: steps.length > 0 && steps.every(({ outcome }) => outcome !== "failed"),
   default_branch: defaultBranch,
   steps: [...steps, ...more],
 });
 
 /** How an import's source or another server is reached. Null: the repository is made here, and nothing has to be reached. */
-const upstreamOf = (
+const toUpstream = (
   request: RepositoryRequest,
   source: RepositorySource,
   credential: RepositoryCredential | null,
@@ -46,12 +46,14 @@ export const checkRepository = Effect.fnUntraced(function* (
   credential: RepositoryCredential | null,
   branch: string | null,
 ) {
-  const upstream = upstreamOf(request, repositorySource(request), credential);
+  const upstream = toUpstream(request, repositorySource(request), credential);
   if (upstream === null) return { usable: true, default_branch: branch, steps: [] };
-  const found = yield* (yield* Connections).check(upstream, branch);
+  const connection = yield* (yield* Connections).check(upstream, branch);
   // A copy is never pushed to its source.
   const isCopy = request.kind === "hosted";
-  return wireOf(isCopy ? { ...found, steps: found.steps.filter(({ step }) => step !== "push") } : found);
+  return connectionWire(
+    isCopy ? { ...connection, steps: connection.steps.filter(({ step }) => step !== "push") } : connection,
+  );
 });
 
 /** The newest rows that are looked at. A person's test is among them. */
@@ -66,11 +68,11 @@ const isOpen = ({ step, outcome }: ConnectionStep): boolean => step === "push" &
 const withPush = Effect.fnUntraced(function* (project: Project, connection: Connection) {
   if (!connection.steps.some(isOpen)) return connection;
   const { items } = yield* (yield* Sessions).list(project.id, { ...NEWEST, status: null });
-  const pushed = items.find(({ runningAt }) => runningAt !== null);
-  if (pushed === undefined) return connection;
-  const message = `The server took the branch of a session that was started at ${instant(pushed.createdAt)}.`;
-  const taken = { step: "push", outcome: "passed", message, advice: null } as const;
-  return { ...connection, steps: connection.steps.map((one) => (isOpen(one) ? taken : one)) };
+  const session = items.find(({ runningAt }) => runningAt !== null);
+  if (session === undefined) return connection;
+  const message = `The server took the branch of a session that was started at ${instant(session.createdAt)}.`;
+  const passedStep = { step: "push", outcome: "passed", message, advice: null } as const;
+  return { ...connection, steps: connection.steps.map((one) => (isOpen(one) ? passedStep : one)) };
 });
 
 /** Whether deliveries arrive. No step if no trigger waits for one. */
@@ -80,18 +82,18 @@ const webhookStep = Effect.fnUntraced(function* (project: Project) {
   if (slugs.length === 0) return [];
   const { items: fires } = yield* (yield* Fires).list(project.id, { ...NEWEST, slug: null, status: null });
   const { items: refusals } = yield* (yield* WebhookRefusals).list(project.id, { ...NEWEST, limit: 1 });
-  const arrived = fires.find(({ kind }) => kind === "webhook");
+  const delivery = fires.find(({ kind }) => kind === "webhook");
   const [refused] = refusals;
   const step = "webhook" as const;
-  const known: Step =
-    refused !== undefined && refused.at > (arrived?.receivedAt ?? 0)
+  const result: Step =
+    refused !== undefined && refused.at > (delivery?.receivedAt ?? 0)
       ? {
           step,
           outcome: "failed",
           message: `The newest delivery, at ${instant(refused.at)}, was refused: ${refused.reason.replaceAll("_", " ")}.`,
           advice: "The project's refused deliveries say why. Correct the sender, and let it send again.",
         }
-      : arrived === undefined
+      : delivery === undefined
         ? {
             step,
             outcome: "unknown",
@@ -102,23 +104,23 @@ const webhookStep = Effect.fnUntraced(function* (project: Project) {
         : {
             step,
             outcome: "passed",
-            message: `A delivery for ${arrived.triggerSlug} arrived at ${instant(arrived.receivedAt)}.`,
+            message: `A delivery for ${delivery.triggerSlug} arrived at ${instant(delivery.receivedAt)}.`,
             advice: null,
           };
-  return [known];
+  return [result];
 });
 
 /** Checks the repository of a project with its stored credential. */
 export const checkConnection = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const { ofProject } = yield* Connections;
-  const found = yield* Effect.catchTag(ofProject({ projectId: project.id }), "GitError", (error) =>
+  const connection = yield* Effect.catchTag(ofProject({ projectId: project.id }), "GitError", (error) =>
     gitFailed(error),
   );
-  if (found === null)
+  if (connection === null)
     return yield* new Conflict({
       error: "The service hosts this repository. There is no other server to check.",
       code: "repository_hosted",
     });
-  return wireOf(yield* withPush(project, found), yield* webhookStep(project));
+  return connectionWire(yield* withPush(project, connection), yield* webhookStep(project));
 });

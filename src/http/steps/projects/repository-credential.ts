@@ -51,8 +51,11 @@ const externalProject = Effect.fnUntraced(function* (pid: string) {
 });
 
 const notTaken = ({ code, message }: GitError): Unprocessable => {
-  const known = code === "unavailable" || code === "refused" ? `repository_${code}` : "repository_failed";
-  return new Unprocessable({ error: `The repository credential was not changed: ${message}`, code: known });
+  const errorCode = code === "unavailable" || code === "refused" ? `repository_${code}` : "repository_failed";
+  return new Unprocessable({
+    error: `The repository credential was not changed: ${message}`,
+    code: errorCode,
+  });
 };
 
 /** Replaces the former credential, once the server accepts the new one. Null means anonymous access. */
@@ -69,10 +72,10 @@ const put = Effect.fnUntraced(function* (
   const projects = yield* Projects;
   const action = credential === null ? "project.credential_removed" : "project.credential_set";
   const row = { action, target: project.id, changes: { kind: credential?.kind ?? "none" } } as const;
-  const replaced = yield* projects
+  const change = yield* projects
     .replaceCredential(project.id, sealed, yield* Clock.currentTimeMillis)
     .pipe(withAudit((found) => (found === null ? null : row)));
-  if (replaced === null) return yield* notFound("project");
+  if (change === null) return yield* notFound("project");
   const { user } = yield* Caller;
   yield* Effect.logInfo("a repository's credential was replaced", {
     project: project.id,
@@ -80,8 +83,8 @@ const put = Effect.fnUntraced(function* (
     kind: credential?.kind ?? "none",
   });
   // If the manifest could not be read with the former credential, it is read and in force before the answer.
-  yield* (yield* Manifests).sync(replaced);
-  return (yield* projects.get(project.id)) ?? replaced;
+  yield* (yield* Manifests).sync(change);
+  return (yield* projects.get(project.id)) ?? change;
 });
 
 export const replaceCredential = Effect.fnUntraced(function* (pid: string, request: CredentialRequest) {

@@ -18,7 +18,7 @@ import { instant, instantOrNull } from "../wire.ts";
 
 const UPCOMING = 5;
 
-interface Known {
+interface Facts {
   readonly baseUrl: string;
   readonly project: Project;
   readonly now: number;
@@ -31,7 +31,7 @@ interface Known {
  * The next due instants. A paused project or a disabled trigger has none. Instants that are accounted for are left out,
  * even if the clock was set back before them.
  */
-const upcomingOf = (trigger: TriggerDefinition, { project, now, cursors }: Known): readonly string[] => {
+const nextInstants = (trigger: TriggerDefinition, { project, now, cursors }: Facts): readonly string[] => {
   if (trigger.type !== "cron" || !trigger.enabled || project.triggersPaused) return [];
   const schedule = Result.getOrThrow(parseCron(trigger.cron));
   const cursor = cursors.get(trigger.slug);
@@ -63,7 +63,7 @@ const lastFireWire = (fire: ShownFire | undefined) =>
     ? null
     : { id: fire.id, status: fire.status, at: instant(fire.receivedAt), outcome: fire.outcome };
 
-const summaryWire = (trigger: TriggerDefinition, known: Known) => ({
+const summaryWire = (trigger: TriggerDefinition, known: Facts) => ({
   slug: trigger.slug,
   name: trigger.name,
   type: trigger.type,
@@ -71,11 +71,11 @@ const summaryWire = (trigger: TriggerDefinition, known: Known) => ({
   enabled: trigger.enabled,
   ...(trigger.type === "cron" && { cron: trigger.cron, timezone: trigger.timezone }),
   last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),
-  next_fire_at: upcomingOf(trigger, known)[0] ?? null,
+  next_fire_at: nextInstants(trigger, known)[0] ?? null,
   last_fire: lastFireWire(known.lastFires.get(trigger.slug)),
 });
 
-const triggerWire = (trigger: TriggerDefinition, known: Known) => ({
+const triggerWire = (trigger: TriggerDefinition, known: Facts) => ({
   ...summaryWire(trigger, known),
   ...(trigger.title !== undefined && { title: trigger.title }),
   prompt: trigger.prompt,
@@ -84,14 +84,14 @@ const triggerWire = (trigger: TriggerDefinition, known: Known) => ({
     webhook_url: webhookAddress(known.baseUrl, known.project.id, trigger.slug),
     ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
   }),
-  upcoming: upcomingOf(trigger, known),
+  upcoming: nextInstants(trigger, known),
 });
 
 /** The instants and last runs of the project's triggers. */
 const readKnown = Effect.fnUntraced(function* (project: Project, triggers: readonly TriggerDefinition[]) {
   const projects = yield* Projects;
   const cursors = yield* projects.cursors(triggers.map(({ slug }) => ({ projectId: project.id, slug })));
-  const known: Known = {
+  const facts: Facts = {
     baseUrl: (yield* Addresses).publicUrl,
     project,
     now: yield* Clock.currentTimeMillis,
@@ -102,17 +102,17 @@ const readKnown = Effect.fnUntraced(function* (project: Project, triggers: reado
       triggers.map(({ slug }) => slug),
     ),
   };
-  return known;
+  return facts;
 });
 
 /** The listing of a project's triggers: valid entries, and the errors of the others (spec 4.4). */
 export const triggerListing = Effect.fnUntraced(function* (project: Project) {
   const read = yield* (yield* Manifests).current(project);
   const scheduler = yield* (yield* Scheduler).state;
-  const known = yield* readKnown(project, read.triggers);
+  const facts = yield* readKnown(project, read.triggers);
   const memory = (yield* Directory).known(project.id);
   return {
-    triggers: read.triggers.map((trigger) => triggerWire(trigger, known)),
+    triggers: read.triggers.map((trigger) => triggerWire(trigger, facts)),
     errors: read.errors,
     manifest: { commit: read.commit, synced_at: instantOrNull(read.syncedAt), stale: read.stale },
     warnings: [...sessionWarnings(memory), ...deliveredKeys(memory)],
@@ -133,12 +133,12 @@ export const triggerSummaries = Effect.fnUntraced(function* (projects: readonly 
     Effect.fnUntraced(function* (project) {
       const { triggers, errors, stale } = yield* manifests.current(project);
       if (triggers.length + errors.length === 0) return [];
-      const known = yield* readKnown(project, triggers);
+      const facts = yield* readKnown(project, triggers);
       return [
         {
           id: project.id,
           name: project.name,
-          triggers: triggers.map((trigger) => summaryWire(trigger, known)),
+          triggers: triggers.map((trigger) => summaryWire(trigger, facts)),
           errors: errors.length,
           stale,
           triggers_paused: project.triggersPaused,

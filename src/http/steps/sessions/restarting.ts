@@ -46,7 +46,7 @@ const requireStartable = Effect.fnUntraced(function* (session: Session) {
 });
 
 /** @returns the session as it was before. It begins to boot, after its stop if one is under way. */
-export const restarted = Effect.fnUntraced(function* (
+export const restartSession = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
   { restore_saved: wish }: RestartWish = {},
 ) {
@@ -81,7 +81,7 @@ export const restarted = Effect.fnUntraced(function* (
   const actors = yield* Actors;
   const sandboxId = yield* sandboxToGoOn(session);
   const row = { action: "session.restart", target: session.id } as const;
-  const asked = Effect.catchTag(
+  const restart = Effect.catchTag(
     Effect.map(
       actors.session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
       (told) => ({
@@ -92,7 +92,7 @@ export const restarted = Effect.fnUntraced(function* (
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );
-  const { told, cap } = yield* isWorking ? asked : asked.pipe(askedFor(row, refusedFor));
+  const { told, cap } = yield* isWorking ? restart : restart.pipe(askedFor(row, refusedFor));
   if (told === null) return yield* capReached(cap);
   // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");

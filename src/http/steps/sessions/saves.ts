@@ -18,8 +18,8 @@ export const deleteSave = Effect.fnUntraced(function* (params: SessionPath & { r
   const place = { projectId: session.projectId, sessionId: session.id };
   const isThere = yield* (yield* Saves).forgetEarlier(place, params.id).pipe(Effect.catch(gitFailed));
   if (!isThere) return yield* notFound("save");
-  const forgotten = (yield* Sessions).forgetEarlier(session.id, params.id);
-  yield* forgotten.pipe(
+  const removal = (yield* Sessions).forgetEarlier(session.id, params.id);
+  yield* removal.pipe(
     withAudit(() => ({ action: "session.save_deleted", target: session.id, changes: { save: params.id } })),
   );
 });

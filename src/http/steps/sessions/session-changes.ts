@@ -23,12 +23,12 @@ interface WorkQuery extends WhichSave {
   readonly of?: "branch" | "saved";
 }
 
-const placeOf = ({ pid, sid }: SessionPath): SavePlace => ({ projectId: pid, sessionId: sid });
+const savePlace = ({ pid, sid }: SessionPath): SavePlace => ({ projectId: pid, sessionId: sid });
 
 const NO_CHANGES = { commits: [], commitsTotal: 0, filesChanged: [], filesTotal: 0 };
 
 /** The branch's tip, and the sides of the comparison. They are null if there is nothing to compare, or no branch. */
-const sidesOf = Effect.fnUntraced(function* (path: SessionPath) {
+const comparedSides = Effect.fnUntraced(function* (path: SessionPath) {
   const caller = yield* Caller;
   // A session's branch has its id as its name.
   const session = yield* sessionFor(caller, path);
@@ -45,7 +45,7 @@ const sidesOf = Effect.fnUntraced(function* (path: SessionPath) {
 export const workspaceSides = (path: SessionPath) =>
   comparable(
     Effect.gen(function* () {
-      const { baseCommit, head, sides } = yield* sidesOf(path);
+      const { baseCommit, head, sides } = yield* comparedSides(path);
       if (baseCommit === null || head === null) return null;
       // Everything pushed is merged. Only newer work is new.
       if (sides === null) return { base: head, pushed: head };
@@ -59,8 +59,8 @@ export const workspaceSides = (path: SessionPath) =>
 const knownSave = Effect.fnUntraced(function* (path: SessionPath, { save }: WhichSave) {
   if (save === undefined) return;
   const { saved } = yield* sessionFor(yield* Caller, path);
-  const known = [saved?.sandbox, ...(saved?.earlier ?? []).map(({ id }) => id)];
-  if (!known.includes(save)) return yield* notFound("save");
+  const sandboxIds = [saved?.sandbox, ...(saved?.earlier ?? []).map(({ id }) => id)];
+  if (!sandboxIds.includes(save)) return yield* notFound("save");
 });
 
 /** No agent reads a save, also not that of its own session (saves.md 3). */
@@ -74,16 +74,16 @@ export const sessionChanges = (path: SessionPath, { of, ...which }: WorkQuery) =
   comparable(
     Effect.gen(function* () {
       if (of === "saved") yield* requireSaved;
-      const { baseCommit, head, sides } = yield* sidesOf(path);
+      const { baseCommit, head, sides } = yield* comparedSides(path);
       yield* knownSave(path, which);
       const git = yield* GitBackend;
-      const compared =
+      const comparison =
         of === "saved"
-          ? yield* (yield* Saves).compare(placeOf(path), which)
+          ? yield* (yield* Saves).compare(savePlace(path), which)
           : sides && (yield* git.compare({ projectId: path.pid }, sides));
-      const found = compared ?? NO_CHANGES;
-      const changes = { base_commit: baseCommit, head_commit: head, ...comparisonWire(found) };
-      return yield* shownWork(placeOf(path), changes);
+      const result = comparison ?? NO_CHANGES;
+      const changes = { base_commit: baseCommit, head_commit: head, ...comparisonWire(result) };
+      return yield* shownWork(savePlace(path), changes);
     }),
   );
 
@@ -95,16 +95,16 @@ export const sessionDiff = (
   comparable(
     Effect.gen(function* () {
       if (of === "saved") yield* requireSaved;
-      const { sides } = yield* sidesOf(path);
+      const { sides } = yield* comparedSides(path);
       yield* knownSave(path, save === undefined ? {} : { save });
       const git = yield* GitBackend;
       const part = { ...query, maxBytes: DIFF_LIMIT_BYTES };
       if (of === "saved")
         return yield* shownWork(
-          placeOf(path),
-          yield* (yield* Saves).diff(placeOf(path), { ...part, ...(save !== undefined && { save }) }),
+          savePlace(path),
+          yield* (yield* Saves).diff(savePlace(path), { ...part, ...(save !== undefined && { save }) }),
         );
       const diff = sides === null ? "" : yield* git.diff({ projectId: path.pid }, { ...sides, ...part });
-      return yield* shownWork(placeOf(path), diff);
+      return yield* shownWork(savePlace(path), diff);
     }),
   );

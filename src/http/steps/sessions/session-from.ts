@@ -35,8 +35,8 @@ export const workFrom = Effect.fnUntraced(function* (projectId: string, from: Fr
   yield* requirePrivilege(caller, PRIVILEGE);
   const source = yield* sessionFor(caller, { pid: projectId, sid });
   const place = { projectId, sessionId: source.id };
-  const copied = yield* (yield* Saves).copy({ ...place, turn, to }).pipe(Effect.catch(gitFailed));
-  if (copied === null)
+  const copy = yield* (yield* Saves).copy({ ...place, turn, to }).pipe(Effect.catch(gitFailed));
+  if (copy === null)
     return yield* new Conflict({
       error:
         turn === null
@@ -46,8 +46,8 @@ export const workFrom = Effect.fnUntraced(function* (projectId: string, from: Fr
     });
   const { name, triggerSlug, initialPrompt } = source;
   const title = sessionTitle(name, triggerSlug, initialPrompt) ?? "Session";
-  const begunFrom: BegunFrom = { ...from, title: cutText(title, TITLE_MAX), at: copied.saved.at };
-  return { base: copied.base ?? source.baseCommit, saved: copied.saved, begunFrom };
+  const begunFrom: BegunFrom = { ...from, title: cutText(title, TITLE_MAX), at: copy.saved.at };
+  return { base: copy.base ?? source.baseCommit, saved: copy.saved, begunFrom };
 });
 
 /** The session did not begin. */

@@ -75,7 +75,7 @@ const agentChoice = (
 });
 
 /** The default agent first, the others by name. */
-const agentsOf = ({ files, defined, offered }: Choices) => {
+const listAgents = ({ files, defined, offered }: Choices) => {
   const others = new Set([...files, ...defined.keys()].toSorted());
   return [...new Set([DEFAULT_AGENT, ...others])].map((name) => ({
     name,
@@ -92,15 +92,18 @@ const agentChoices = Effect.fnUntraced(function* (
   { repository, commit }: { readonly repository: Repository; readonly commit: string | null },
 ) {
   const { required } = yield* ModelPolicy;
-  const agents = agentsOf(choices);
-  const faultOf = (agent: Agent) => (required ? modelFault(agent, agent.model, sources) : null);
+  const agents = listAgents(choices);
+  const agentFault = (agent: Agent) => (required ? modelFault(agent, agent.model, sources) : null);
   const asks = agents.some(
-    ({ agent }) => Result.isSuccess(agent) && isSetUp(agent.success) && faultOf(agent.success) !== null,
+    ({ agent }) => Result.isSuccess(agent) && isSetUp(agent.success) && agentFault(agent.success) !== null,
   );
   const isConfigured = asks && commit !== null && (yield* configuresModel(repository, commit));
   return agents.map(({ name, agent }) => {
     if (Result.isFailure(agent)) return brokenChoice(name, agent.failure);
-    return agentChoice(agent.success, isConfigured && isSetUp(agent.success) ? null : faultOf(agent.success));
+    return agentChoice(
+      agent.success,
+      isConfigured && isSetUp(agent.success) ? null : agentFault(agent.success),
+    );
   });
 });
 
@@ -109,8 +112,8 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const repository = { projectId: project.id };
   const { defaults } = yield* ModelPolicy;
-  const offered = yield* Runtimes;
-  const defined = yield* knownAgents(project.id);
+  const runtimes = yield* Runtimes;
+  const agents = yield* knownAgents(project.id);
   const { id: projectId, accountId } = project;
   const personId = yield* callingPerson;
   const { secretNames, standings, providers } = yield* usableModels({ accountId, projectId, personId });
@@ -125,7 +128,10 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
       ),
       files,
       model: yield* projectModel(project, { secretNames, commit, personId }),
-      choices: yield* agentChoices({ files, defined, offered }, sources, { repository, commit }),
+      choices: yield* agentChoices({ files, defined: agents, offered: runtimes }, sources, {
+        repository,
+        commit,
+      }),
     };
   });
   const { branches, files, model, choices } = yield* Effect.catchTag(read, "GitError", (error) =>
@@ -136,21 +142,21 @@ export const listSessionOptions = Effect.fnUntraced(function* (pid: string) {
     cursor: null,
     status: null,
   });
-  const configured = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => secretNames.includes(key)));
-  const named = [
+  const keyedProviders = MODEL_PROVIDERS.filter(({ keys }) => keys.some((key) => secretNames.includes(key)));
+  const modelIds = [
     model.model,
     ...offeredModels(providers),
-    ...configured.map(({ id, model: known }) => `${id}/${defaults[id] ?? known}`),
+    ...keyedProviders.map(({ id, model: known }) => `${id}/${defaults[id] ?? known}`),
     ...recent.items.map(({ agentModel }) => agentModel),
   ];
   const choice = (id: string) => ({ id, ...knownFacts(id, providers) });
-  const models = [...new Set(named.filter((one) => one !== null))];
+  const models = [...new Set(modelIds.filter((one) => one !== null))];
   return {
     default_branch: project.defaultBranch,
     branches,
-    agents: [...new Set([...files, ...defined.keys()])].toSorted(),
+    agents: [...new Set([...files, ...agents.keys()])].toSorted(),
     agent_choices: choices,
-    runtimes: offered.map((runtime) => runtimeWire(runtime, providers)),
+    runtimes: runtimes.map((runtime) => runtimeWire(runtime, providers)),
     providers: standings.map(({ provider: { name, kind, owner, models: own }, unused }) => ({
       name,
       kind,

@@ -61,7 +61,7 @@ const notRunning = ({ id, saved }: Session) => {
 };
 
 /** The running session's daemon. */
-const daemonOf = Effect.fnUntraced(function* (params: SessionPath) {
+const findDaemon = Effect.fnUntraced(function* (params: SessionPath) {
   const session = yield* sessionFor(yield* Caller, params);
   const sandbox = yield* (yield* Sandboxes).newest(session.id);
   if (session.status !== "running" || sandbox?.status !== "active") return yield* notRunning(session);
@@ -71,24 +71,24 @@ const daemonOf = Effect.fnUntraced(function* (params: SessionPath) {
   return { workspace, link, context };
 });
 
-const refused = ({ code }: WorkspaceRefused) => Effect.fail(REFUSALS[code]());
+const refuse = ({ code }: WorkspaceRefused) => Effect.fail(REFUSALS[code]());
 
-const compared = Effect.fnUntraced(function* (params: SessionPath) {
-  const daemon = yield* daemonOf(params);
+const compareLive = Effect.fnUntraced(function* (params: SessionPath) {
+  const daemon = yield* findDaemon(params);
   const sides = yield* workspaceSides(params);
   if (sides === null) return yield* REFUSALS.workspace_unreadable();
   return { ...daemon, sides };
 });
 
 const FAULTS = {
-  WorkspaceRefused: refused,
+  WorkspaceRefused: refuse,
   DaemonUnreachable: () => Effect.fail(away()),
   SandboxError: () => Effect.fail(away()),
 };
 
 /** `GET …/sessions/{sid}/workspace/changes` */
 export const readWorkspaceChanges = Effect.fnUntraced(function* (params: SessionPath) {
-  const { workspace, link, context, sides } = yield* compared(params);
+  const { workspace, link, context, sides } = yield* compareLive(params);
   return yield* workspace.changes(link, context, sides);
 }, Effect.catchTags(FAULTS));
 
@@ -97,7 +97,7 @@ export const readWorkspaceDiff = Effect.fnUntraced(function* (
   params: SessionPath,
   { path = null }: { readonly path?: string | null },
 ) {
-  const { workspace, link, context, sides } = yield* compared(params);
+  const { workspace, link, context, sides } = yield* compareLive(params);
   return yield* workspace.diff(link, context, { ...sides, path });
 }, Effect.catchTags(FAULTS));
 
@@ -106,6 +106,6 @@ export const readWorkspaceFiles = Effect.fnUntraced(function* (
   params: SessionPath,
   { path = "" }: { readonly path?: string },
 ) {
-  const { workspace, link, context } = yield* daemonOf(params);
+  const { workspace, link, context } = yield* findDaemon(params);
   return yield* workspace.files(link, context, path);
 }, Effect.catchTags(FAULTS));

@@ -9,7 +9,7 @@ import { Sessions } from "../../../store/ports/sessions/sessions.ts";
 import { maskedWork } from "../../../domain/secret/leaked-secrets.ts";
 import { projectRedactor } from "../../../services/projects/project-secrets.ts";
 import { ModelPolicy } from "../../../services/projects/models.ts";
-import { lackAt, lackOf } from "../../callers/access.ts";
+import { lackAt, findLack } from "../../callers/access.ts";
 import { Caller } from "../../api/access.ts";
 
 /** The own subscriptions of a session's person, for everybody but her: her agents are others. */
@@ -34,7 +34,7 @@ export const shownWork = Effect.fnUntraced(function* <A>(
   const others = yield* othersSecrets(sessionId);
   const reached = caller.reached ?? null;
   if (
-    lackOf(caller, "open_change_request") === null &&
+    findLack(caller, "open_change_request") === null &&
     reached !== null &&
     lackAt("open_change_request", reached) === null
   )

@@ -32,7 +32,7 @@ export const requireDiscard = (caller: Principal, session: Session) =>
       );
 
 /** Stopping a session that is not live changes nothing (api.md 3). @returns the session as it was before */
-export const stopped = Effect.fnUntraced(function* (
+export const stopSession = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly sid: string },
   { save = "try" }: { readonly save?: StopSave },
 ) {
@@ -40,12 +40,12 @@ export const stopped = Effect.fnUntraced(function* (
   const session = yield* sessionFor(caller, params);
   if (save === "skip") yield* requireDiscard(caller, session);
   const actors = yield* Actors;
-  const asked = actors
+  const stop = actors
     .session(session.id, { type: "stop.requested", save })
     .pipe(Effect.catchTag("CapReached", Effect.die));
   yield* isLive(session.status)
-    ? Effect.asVoid(asked.pipe(askedFor({ action: "session.stop", target: session.id }, () => null)))
-    : Effect.asVoid(asked);
+    ? Effect.asVoid(stop.pipe(askedFor({ action: "session.stop", target: session.id }, () => null)))
+    : Effect.asVoid(stop);
   yield* untilEnded(session);
   return session;
 });
@@ -68,7 +68,7 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId, sandboxId }: Se
   const events = yield* Events;
   const { saveTimeoutMs } = yield* Limits;
   const news = Effect.raceFirst(events.changed(projectId), Effect.sleep(ENDED_POLL));
-  const ended = Effect.gen(function* () {
+  const untilEnd = Effect.gen(function* () {
     for (;;) {
       const now = yield* sessions.get(id);
       if (now === null || !isLive(now.status) || now.sandboxId !== sandboxId) return;
@@ -76,7 +76,7 @@ const untilEnded = Effect.fnUntraced(function* ({ id, projectId, sandboxId }: Se
       yield* news;
     }
   });
-  yield* Effect.timeoutOrElse(ended, {
+  yield* Effect.timeoutOrElse(untilEnd, {
     duration: saveTimeoutMs + ENDING_GRACE_MS,
     orElse: () =>
       Effect.fail(

@@ -290,7 +290,7 @@ const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listForRea
       const approver =
         userId === null ? sql`true` : sql`looked.project_id IN (${readableProjects(sql, reader, "member")})`;
       return list({ scope: sql`account_id = ${accountId} AND ${isSeen}`, approver }, request).pipe(
-        toStored("sessions.listOf"),
+        toStored("sessions.listForReader"),
       );
     },
   };

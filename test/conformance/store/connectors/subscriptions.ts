@@ -86,8 +86,8 @@ export const checkSubscriptions = (check: Check): void => {
         expect(yield* rows.holdersBelow(child)).toEqual([holder]);
         yield* rows.remove(own.id);
         expect(yield* rows.deliveredTo(sandboxId)).toBe(null);
-        expect(yield* rows.holdersOf(own.userId, own.runtime)).toEqual([holder]);
-        expect(yield* rows.holdersOf(own.userId, "gemini")).toEqual([]);
+        expect(yield* rows.holders(own.userId, own.runtime)).toEqual([holder]);
+        expect(yield* rows.holders(own.userId, "gemini")).toEqual([]);
         yield* rows.forgetDelivery(sandboxId);
         expect(yield* rows.holdersBelow(parent)).toEqual([]);
         const again = yield* rows.save(subscription(world));

@@ -129,7 +129,7 @@ export const checkChangeRequests = (check: Check): void => {
       "have a pull request at a code host: open and possible ones are found, the one that ended first is first",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
-        const { open, get, byPull, mergedOf, withPulls, recordPull } = yield* ChangeRequests;
+        const { open, get, byPull, findMerged, withPulls, recordPull } = yield* ChangeRequests;
         const { projectId } = world;
         const other = { ...world, projectId: yield* addProject(world) };
         yield* open(request(other, { headRef: "one" }));
@@ -149,7 +149,7 @@ export const checkChangeRequests = (check: Check): void => {
         expect(yield* get(projectId, 3)).toMatchObject({ merged: { by: null }, pull });
         const merged = (project: string, headRef: string, rest: { baseRef?: string; before?: number } = {}) =>
           Effect.map(
-            mergedOf(project, { headRef, baseRef: "main", ...rest }),
+            findMerged(project, { headRef, baseRef: "main", ...rest }),
             (found) => found?.number ?? null,
           );
         expect([
@@ -384,7 +384,7 @@ export const checkChangeRequests = (check: Check): void => {
       "are found while they are open: by their branch, and one page after another",
       Effect.gen(function* () {
         const world = yield* makeWorld(3);
-        const { open, openOf, allOpen } = yield* ChangeRequests;
+        const { open, findOpen, allOpen } = yield* ChangeRequests;
         const { projectId } = world;
         const other = { ...world, projectId: yield* addProject(world) };
         const c = yield* open(request(world, { headRef: "c" }));
@@ -392,9 +392,9 @@ export const checkChangeRequests = (check: Check): void => {
         const b = yield* open(request(world, { headRef: "b" }));
         const elsewhere = yield* open(request(other, { headRef: "a" }));
         yield* closeAt(b.id, NOON);
-        expect(yield* openOf(projectId, "a")).toEqual(a);
-        expect(yield* openOf(projectId, "b")).toBe(null);
-        expect(yield* openOf(randomUUID(), "a")).toBe(null);
+        expect(yield* findOpen(projectId, "a")).toEqual(a);
+        expect(yield* findOpen(projectId, "b")).toBe(null);
+        expect(yield* findOpen(randomUUID(), "a")).toBe(null);
         expect(yield* allOpen({ projectId, after: null, limit: 9 })).toEqual([a, c]);
         expect(yield* allOpen({ projectId, after: null, limit: 1 })).toEqual([a]);
         expect(yield* allOpen({ projectId, after: a, limit: 1 })).toEqual([c]);

@@ -176,12 +176,12 @@ export const checkRemarks = (check: Check): void => {
         const { world, request, said } = yield* opened();
         const { add } = yield* Remarks;
         const { ask, list: reviewers } = yield* Reviewers;
-        const { list, listOf } = yield* ChangeRequests;
+        const { list, listForReader } = yield* ChangeRequests;
         const [ben, other] = [yield* addPerson(world), yield* addPerson(world)];
         const { projectId, accountId } = world;
         const owes = (reader: string) =>
           Effect.map(
-            listOf(
+            listForReader(
               { accountId, userId: null },
               { limit: 9, cursor: null, status: null, reader, isReviewAsked: true },
             ),

@@ -142,13 +142,13 @@ export const layer = Layer.effect(
               ({ pull }) => pull !== null && pull.status !== "wanted" && pull.number === pullNumber,
             ) ?? null,
         ),
-      openOf: (projectId, headRef) =>
+      findOpen: (projectId, headRef) =>
         Effect.sync(
           () =>
             ofProject(projectId).find((found) => found.headRef === headRef && found.status === "open") ??
             null,
         ),
-      mergedOf: (projectId, { headRef, baseRef, before = Infinity }) =>
+      findMerged: (projectId, { headRef, baseRef, before = Infinity }) =>
         Effect.sync(
           () =>
             ofProject(projectId).findLast(
@@ -184,7 +184,7 @@ export const layer = Layer.effect(
           if (found !== null) put(tables, { ...found, pull });
         }),
       list: (projectId, request) => Effect.suspend(() => list(tables, ofProject(projectId), request)),
-      listOf: ({ accountId, userId }, request) =>
+      listForReader: ({ accountId, userId }, request) =>
         Effect.suspend(() => {
           const seen = records(tables).filter(
             ({ projectId: id }) =>

@@ -69,7 +69,7 @@ export const layer = Layer.effect(
       }),
     holdersBelow: (above) =>
       Effect.sync(() => holders(tables).filter(({ sessionId }) => isBelow(tables, sessionId, above))),
-    holdersOf: (userId, runtime) =>
+    holders: (userId, runtime) =>
       Effect.sync(() =>
         holders(tables).filter(({ sandboxId }) => {
           const delivered = tables.deliveredSubscriptions.get(sandboxId);
