@@ -118,7 +118,7 @@ export const runDaemon = ({
   });
   const adapter = makeAdapter(settings);
   const agentEnv = new AgentEnv(settings, redactor);
-  const controlled = Deferred.makeUnsafe<Controlled>();
+  const control = Deferred.makeUnsafe<Controlled>();
   // oxlint-disable-next-line no-restricted-properties -- for what sockets call, outside any fiber
   const feed = new ConversationFeed({ redactor, now: () => Date.now(), after });
   const attachments = new Attachments(settings.layout.attachmentsDir);
@@ -134,7 +134,7 @@ export const runDaemon = ({
     ...(plan !== undefined && { planning: { plan, own: ownMode(settings) } }),
     ...(fallback !== undefined && { fallback }),
     chosenMode: recap?.agent ?? null,
-    restart: Effect.flatMap(Deferred.await(controlled), ({ runtime }) => runtime.restart),
+    restart: Effect.flatMap(Deferred.await(control), ({ runtime }) => runtime.restart),
   });
   const parts: Parts = {
     settings,
@@ -150,7 +150,7 @@ export const runDaemon = ({
     agentEnv,
     subscription: new OwnSubscription(settings),
     instructions,
-    controlled,
+    controlled: control,
     ahead,
     claimed,
     delivery: new Delivery(),
@@ -335,7 +335,7 @@ const instruct = Effect.fnUntraced(function* (
 /** Checks out, and from then on renews the credential. If the deadline passes first, it never returns. */
 const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor, log, claimed }: Parts) {
   const fetch = fetchCredential(settings, redactor);
-  const refused = claimed?.refused ?? (yield* listenForRejections(settings));
+  const rejection = claimed?.refused ?? (yield* listenForRejections(settings));
   let credential = claimed?.claim.credential;
   const first = Effect.suspend(() => {
     const answer = credential;
@@ -365,7 +365,7 @@ const checkOutWithin = Effect.fnUntraced(function* ({ settings, report, redactor
   });
   report.reached("cloned");
   log("checked out", { commit: checkout.commit });
-  yield* Effect.forkScoped(renewCredential(checkout.credential, fetch, refused));
+  yield* Effect.forkScoped(renewCredential(checkout.credential, fetch, rejection));
   return checkout;
 });
 

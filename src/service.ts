@@ -194,7 +194,7 @@ export const actorLayers = <E>({
     environmentsLayer({ nodeId, refreshMs: config.environmentRefreshMs }),
     buildingLayer({ nodeId, atOnce: config.buildsAtOnce, basesMs: config.environmentBasesMs }),
   );
-  const shared = Layer.mergeAll(
+  const sharedLayer = Layer.mergeAll(
     transitionRecordLayer,
     RequestBranches.layer,
     bootPlacesLayer(config.bootsAtOnce),
@@ -216,7 +216,7 @@ export const actorLayers = <E>({
     Layer.provideMerge(actors),
     Layer.provideMerge(starting),
     Layer.provideMerge(directory),
-    Layer.provideMerge(shared),
+    Layer.provideMerge(sharedLayer),
     Layer.provideMerge(addressBook),
     Layer.provideMerge(ground),
     Layer.provideMerge(ports),
@@ -275,12 +275,12 @@ const routes = (features: ReturnType<typeof allFeatures>) =>
  * with it; otherwise null.
  */
 export const runService = Effect.fnUntraced(function* <E>(options: ServiceOptions<E>) {
-  let started = false;
+  let hasStarted = false;
   const features = allFeatures({ ...options.config, nodeId: options.nodeId, publicUrl: options.publicUrl });
   const ready = yield* Deferred.make<void>();
   const context = yield* Layer.build(
     Layer.mergeAll(
-      settings(options, () => started),
+      settings(options, () => hasStarted),
       NodeHttpServer.layerHttpServices,
       webhookRecordLayer,
       slot(features, "beside"),
@@ -304,7 +304,7 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
         yield* exactPaths(HttpRouter.toHttpEffect(routes(features))),
         firstMatch(raw),
       );
-      started = true;
+      hasStarted = true;
       yield* Deferred.succeed(ready, undefined);
       if (token === null) return null;
       const code = yield* issueCode(tokenHash(token));

@@ -125,7 +125,7 @@ export const standBy = Effect.fnUntraced(function* (
       return { checkedOut, adopt, setup, undo: setup?.undo ?? cleanCheckout(settings) };
     }).pipe(Scope.provide(scope), Effect.runPromise),
   );
-  const refused = yield* listenForRejections(settings);
+  const rejection = yield* listenForRejections(settings);
   const ahead = adapter.ahead === null ? null : yield* startAhead(side, adapter.ahead);
   if (ahead === null || adapter.ahead === null) waiting.runtime = "ready";
   else {
@@ -137,9 +137,9 @@ export const standBy = Effect.fnUntraced(function* (
   log("claimed", { session: claim.session_id });
   const { prepared } = waiting;
   if (prepared === null || prepared.checkedOut.commit === claim.branch_commit)
-    return { claim, ahead, prepared, refused };
+    return { claim, ahead, prepared, refused: rejection };
   yield* prepared.undo;
-  return { claim, ahead, prepared: null, refused };
+  return { claim, ahead, prepared: null, refused: rejection };
 });
 
 /** The agent's side before there is a session. */

@@ -260,10 +260,10 @@ export class ConversationFeed implements ConversationObserver {
   #report(draft: ItemDraft, growing: GrowingText | null): void {
     const { native_id: id } = draft;
     this.#rev += 1;
-    const reported = { ...draft, rev: this.#rev };
-    const bytes = Buffer.byteLength(JSON.stringify(reported));
+    const report = { ...draft, rev: this.#rev };
+    const bytes = Buffer.byteLength(JSON.stringify(report));
     this.#bytes += bytes - (this.#items.get(id)?.bytes ?? 0);
-    this.#items.set(id, { reported, bytes, current: draft, growing, reportedMs: this.#options.now() });
+    this.#items.set(id, { reported: report, bytes, current: draft, growing, reportedMs: this.#options.now() });
     this.#grown.delete(id);
     this.#log.push({ rev: this.#rev, id });
     this.#compact();

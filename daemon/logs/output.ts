@@ -80,10 +80,10 @@ export class RuntimeOutput {
     // Before the redaction: removing a NUL or an escape after it could join two parts into a secret that was not
     // recognised.
     const clean = storableText(text.replace(/\r$/, "")).replaceAll(ESCAPES, "");
-    const redacted = broken ? redactor.redactBroken(clean) : clean;
-    const beginning = redactor.redactBeginning(redacted, LINE_LENGTH);
+    const safe = broken ? redactor.redactBroken(clean) : clean;
+    const beginning = redactor.redactBeginning(safe, LINE_LENGTH);
     const line =
-      redacted.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is cut]` : beginning;
+      safe.length > LINE_LENGTH ? `${beginning.toWellFormed()} [the rest of the line is cut]` : beginning;
     log("output", { source, line });
     onLine(line);
   }

@@ -334,11 +334,11 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
       );
     const performance = Effect.flatMap(handler.perform(entry.command), finish);
     /** People ask why a command is not done. A lost record only costs them an answer. */
-    const crashed = (reason: string) =>
+    const crash = (reason: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.ignore(memory.crashed?.(id, entry.id, { reason, now }) ?? Effect.void),
       );
-    return supervise(performance, { work, budget: restarts, crashed }).pipe(
+    return supervise(performance, { work, budget: restarts, crashed: crash }).pipe(
       Effect.catchTag("RestartsExhausted", ({ reason }) =>
         Effect.andThen(
           Effect.logError("a command failed too often and is given up", { reason }),

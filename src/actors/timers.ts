@@ -61,7 +61,7 @@ export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer
     const since = yield* Clock.currentTimeMillis;
     const schedules = new Schedules();
     const earlier = yield* Queue.sliding<void>(1);
-    const changed = Effect.asVoid(Queue.offer(earlier, undefined));
+    const change = Effect.asVoid(Queue.offer(earlier, undefined));
 
     const elapse = (timer: Scheduled) => {
       const { id, rangAt } = timer;
@@ -95,12 +95,12 @@ export const timersLayer: Layer.Layer<Timers, never, Actors | Placement> = Layer
     return Timers.of({
       since,
       schedules,
-      changed,
+      changed: change,
       arm: (id, next) =>
         Effect.suspend(() => {
           const { first } = schedules;
           schedules.arm(id, next);
-          return next.due < first ? changed : Effect.void;
+          return next.due < first ? change : Effect.void;
         }),
       tellAgain: (until) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -197,16 +197,16 @@ const makeHandlers = Effect.fnUntraced(function* (id: string, options: TriggerAc
    */
   const attempt = Effect.gen(function* () {
     const cursor = yield* cursors.read({ projectId, slug });
-    const known = directory.known(projectId);
-    const definition = cronDefinition(known, slug);
-    if (known === null || definition === null || cursor === null) return null;
+    const entry = directory.known(projectId);
+    const definition = cronDefinition(entry, slug);
+    if (entry === null || definition === null || cursor === null) return null;
     const schedule = scheduleText(definition);
     if (cursor.schedule !== schedule) return null;
     const at = nextDue(definition, cursor.accountedUntil);
     if (at === null) return null;
     if (at > (yield* Clock.currentTimeMillis)) return { due: at, schedule };
     faults("instant.due");
-    const upTo = yield* accountFor({ known, definition, since: timers.since, at });
+    const upTo = yield* accountFor({ known: entry, definition, since: timers.since, at });
     faults("instant.accounted");
     const due = nextDue(definition, upTo);
     return due === null ? null : { due, schedule };

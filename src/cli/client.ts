@@ -46,7 +46,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: "the connection was closed",
 };
 
-const reasonOf = (error: NodeJS.ErrnoException): string =>
+const errorReason = (error: NodeJS.ErrnoException): string =>
   REASONS[error.code ?? ""] ?? (error.message === "" ? (error.code ?? "no reason given") : error.message);
 
 interface Sent {
@@ -63,7 +63,7 @@ const libraryFor = async (url: URL): Promise<Pick<typeof http, "Agent" | "reques
   url.protocol === "https:" ? await import("node:https") : http;
 
 /** A body as it is sent, and its type. */
-const encoded = (body: unknown): { readonly bytes: string | Uint8Array; readonly type: string } =>
+const encodeBody = (body: unknown): { readonly bytes: string | Uint8Array; readonly type: string } =>
   body instanceof Uint8Array
     ? { bytes: body, type: "application/octet-stream" }
     : body instanceof URLSearchParams
@@ -76,7 +76,7 @@ const open = async (
 ): Promise<http.IncomingMessage> => {
   const url = new URL(apiUrl);
   const { Agent, request } = await libraryFor(url);
-  const body = sent.body === undefined ? undefined : encoded(sent.body);
+  const body = sent.body === undefined ? undefined : encodeBody(sent.body);
   return await new Promise((resolve, reject) => {
     const call = request({
       method: sent.method,
@@ -98,7 +98,7 @@ const open = async (
     });
     call.on("socket", (socket) => socket.once("connect", () => call.setTimeout(SILENCE_MS)));
     call.on("timeout", () => call.destroy(new Error("it does not respond")));
-    call.on("error", (error) => reject(unreachable(url, reasonOf(error))));
+    call.on("error", (error) => reject(unreachable(url, errorReason(error))));
     call.on("response", resolve);
     call.end(body?.bytes);
   });
@@ -114,7 +114,7 @@ const wholeText = async (answer: http.IncomingMessage, url: URL): Promise<string
       chunks.push(chunk);
     }
   } catch (error) {
-    throw unreachable(url, reasonOf(error as NodeJS.ErrnoException));
+    throw unreachable(url, errorReason(error as NodeJS.ErrnoException));
   }
   return Buffer.concat(chunks).toString("utf8");
 };
@@ -150,11 +150,11 @@ const isGood = ({ statusCode = 0 }: http.IncomingMessage): boolean => statusCode
 type Parts = Readonly<Record<string, unknown>>;
 
 /** A route's path below `/v1`, with its variables filled in. */
-const pathOf = (
+const requestPath = (
   path: string,
   { params = {}, query = {} }: { readonly params?: Parts; readonly query?: Parts },
 ) => {
-  const filled = path
+  const target = path
     .replace(/^\/v1/, "")
     .replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
   const search = new URLSearchParams(
@@ -162,7 +162,7 @@ const pathOf = (
       value === undefined ? [] : [[name, String(value)] as [string, string]],
     ),
   ).toString();
-  return search === "" ? filled : `${filled}?${search}`;
+  return search === "" ? target : `${target}?${search}`;
 };
 
 /**
@@ -195,7 +195,7 @@ export class Client {
   async call<R extends Route>(route: R, request: Request<R>): Promise<Answered<Answer<R>>> {
     const [method = "", path = ""] = route.split(" ");
     const { params, query, payload } = request as { params?: Parts; query?: Parts; payload?: unknown };
-    const target = pathOf(path, { ...(params && { params }), ...(query && { query }) });
+    const target = requestPath(path, { ...(params && { params }), ...(query && { query }) });
     const { answer, text } = await this.#text({ method, path: target, body: payload });
     const isText = answer.headers["content-type"]?.startsWith("text/plain") ?? false;
     // A deletion has an empty answer.
@@ -256,7 +256,7 @@ const PAGE = 200;
 const PAGES_MAX = 50;
 
 /** The pages of a list of the API, each read when it is asked for. */
-export async function* pagesOf<A>(
+export async function* readPages<A>(
   read: (query: PageQuery) => Promise<Page<A>>,
 ): AsyncGenerator<readonly A[]> {
   let cursor: string | null = null;

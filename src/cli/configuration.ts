@@ -24,13 +24,13 @@ export interface Login {
   readonly isOwn: boolean;
 }
 
-const unauthorised = (code: string, message: string): Failure =>
+const unauthorisedFailure = (code: string, message: string): Failure =>
   new Failure(EXIT.unauthorised, code, { message });
 
 /** The configuration's path by the XDG Base Directory Specification, which ignores relative paths. */
 export const configurationFile = (environment: Environment): string => {
-  const given = environment["XDG_CONFIG_HOME"] ?? "";
-  const home = path.isAbsolute(given) ? given : path.join(environment["HOME"] ?? homedir(), ".config");
+  const override = environment["XDG_CONFIG_HOME"] ?? "";
+  const home = path.isAbsolute(override) ? override : path.join(environment["HOME"] ?? homedir(), ".config");
   return path.join(home, "platform", "config.json");
 };
 
@@ -47,7 +47,7 @@ export const parseAddress = (written: string): string | null => {
   return base.endsWith("/v1") ? base : `${base}/v1`;
 };
 
-const addressOf = (written: string, source: string): string => {
+const readAddress = (written: string, source: string): string => {
   const address = parseAddress(written);
   if (address === null)
     throw new Failure(EXIT.usage, "bad_address", {
@@ -59,7 +59,7 @@ const addressOf = (written: string, source: string): string => {
 /** Checks a token's form. An invalid token is never shown, because it may be another secret. */
 export const checkedToken = (written: string, source: string): string => {
   if (tokenKind(written) === null)
-    throw unauthorised(
+    throw unauthorisedFailure(
       "malformed_token",
       `${source} is not a token. A token is platform_pat_ followed by at least 27 letters, digits, _ or -.`,
     );
@@ -92,7 +92,7 @@ export const readLogin = (file: string): Login | null => {
   if (typeof apiUrl !== "string" || typeof token !== "string")
     throw unreadable(file, "has no api_url or no token");
   return {
-    apiUrl: addressOf(apiUrl, `api_url in ${file}`),
+    apiUrl: readAddress(apiUrl, `api_url in ${file}`),
     token: checkedToken(token, `token in ${file}`),
     isOwn: Reflect.get(value, "own_token") === true,
   };
@@ -109,7 +109,7 @@ export const writeLogin = (file: string, { apiUrl, token, isOwn }: Login): void 
   renameSync(draft, file);
 };
 
-const given = (environment: Environment, name: string): string | null => {
+const readVariable = (environment: Environment, name: string): string | null => {
   const value = environment[name];
   return value === undefined || value === "" ? null : value;
 };
@@ -117,23 +117,23 @@ const given = (environment: Environment, name: string): string | null => {
 /** The service and the token. @throws Failure if they are unknown */
 export const connectionFrom = (environment: Environment): Connection => {
   const [writtenUrl, writtenToken] = [
-    given(environment, "PLATFORM_API_URL"),
-    given(environment, "PLATFORM_CLI_TOKEN"),
+    readVariable(environment, "PLATFORM_API_URL"),
+    readVariable(environment, "PLATFORM_CLI_TOKEN"),
   ];
-  const apiUrl = writtenUrl === null ? null : addressOf(writtenUrl, "PLATFORM_API_URL");
+  const apiUrl = writtenUrl === null ? null : readAddress(writtenUrl, "PLATFORM_API_URL");
   const token = writtenToken === null ? null : checkedToken(writtenToken, "PLATFORM_CLI_TOKEN");
   if (apiUrl !== null && token !== null) return { apiUrl, token, environment };
   const file = configurationFile(environment);
   const login = readLogin(file);
   if (login === null)
-    throw unauthorised(
+    throw unauthorisedFailure(
       "not_logged_in",
       apiUrl === null && token === null
         ? "Not logged in. Run `platform login`, or set PLATFORM_API_URL and PLATFORM_CLI_TOKEN."
         : `${apiUrl === null ? "PLATFORM_API_URL" : "PLATFORM_CLI_TOKEN"} is not set. Set both PLATFORM_API_URL and PLATFORM_CLI_TOKEN, or run \`platform login\`.`,
     );
   if (apiUrl !== null && apiUrl !== login.apiUrl)
-    throw unauthorised(
+    throw unauthorisedFailure(
       "not_logged_in",
       `PLATFORM_API_URL is not the service of ${file}, and the saved token is only sent to that service. Set PLATFORM_CLI_TOKEN too.`,
     );

@@ -7,7 +7,7 @@ import { visible } from "./terminal.ts";
 
 /** The request of a command line. */
 export type Wish =
-  | { readonly kind: "help"; readonly of: string; readonly json: boolean }
+  | { readonly kind: "help"; readonly about: string; readonly json: boolean }
   | { readonly kind: "version"; readonly json: boolean }
   | {
       readonly kind: "run";
@@ -50,12 +50,12 @@ const leadingWords = (line: readonly string[], commands: readonly Command[]) => 
 /** @throws Failure of usage, with a sentence */
 export const readLine = (line: readonly string[], commands: readonly Command[]): Wish => {
   const [first, ...others] = line;
-  if (first === "help") return { kind: "help", of: leadingWords(others, commands).name, json: false };
+  if (first === "help") return { kind: "help", about: leadingWords(others, commands).name, json: false };
   const { name, rest } = leadingWords(line, commands);
   const json = wantsJson(rest);
   const command = commands.find((candidate) => candidate.name === name);
   if (command === undefined) {
-    if (rest.some((word) => word === "--help" || word === "-h")) return { kind: "help", of: name, json };
+    if (rest.some((word) => word === "--help" || word === "-h")) return { kind: "help", about: name, json };
     if (name === "" && rest.includes("--version")) return { kind: "version", json };
     throw unknownCommand(name, { rest, commands });
   }
@@ -66,7 +66,7 @@ export const readLine = (line: readonly string[], commands: readonly Command[]):
 const SPELLING = /^[a-z]{1,20}$/;
 
 /** The word that a person probably meant: a third of its letters may be wrong. */
-const meant = (word: string, known: readonly string[]) => nearest(word, known, Math.ceil(word.length / 3));
+const nearestWord = (word: string, known: readonly string[]) => nearest(word, known, Math.ceil(word.length / 3));
 
 const unknownCommand = (
   group: string,
@@ -79,7 +79,7 @@ const unknownCommand = (
   if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
   if (!SPELLING.test(word)) return usage(`Unknown command. ${see}`);
   const place = group === "" ? 0 : group.split(" ").length;
-  const near = meant(
+  const near = nearestWord(
     word,
     commands.filter(({ name }) => name.startsWith(group)).map(({ name }) => name.split(" ")[place] ?? ""),
   );
@@ -88,7 +88,7 @@ const unknownCommand = (
   );
 };
 
-const declared = ({ options, inProject }: Command) =>
+const toParseOptions = ({ options, inProject }: Command) =>
   Object.fromEntries<{ type: "string" | "boolean"; short?: string }>([
     ["json", { type: "boolean" }],
     ["help", { type: "boolean", short: "h" }],
@@ -102,13 +102,13 @@ const unknownOption = (
   { name, rawName, see }: { readonly name: string; readonly rawName: string; readonly see: string },
   known: readonly string[],
 ) => {
-  const near = meant(name, known);
+  const near = nearestWord(name, known);
   const hint = near === null ? "" : `Did you mean --${near}? `;
   return usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${hint}${see}`);
 };
 
 const readArguments = (command: Command, line: readonly string[]): Wish => {
-  const options = declared(command);
+  const options = toParseOptions(command);
   const see = `See \`platform ${command.name} --help\`.`;
   // Not strict, because strict errors repeat the input.
   const { tokens } = parseArgs({
@@ -119,7 +119,7 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     tokens: true,
   });
   const values: Record<string, string | boolean> = {};
-  const lists = listsOf(command);
+  const lists = emptyLists(command);
   const words: string[] = [];
   for (const token of tokens) {
     if (token.kind === "positional") words.push(token.value);
@@ -140,7 +140,7 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     values[name] = value ?? true;
   }
   const { json = false, help = false, project, ...own } = values;
-  if (help === true) return { kind: "help", of: command.name, json: json === true };
+  if (help === true) return { kind: "help", about: command.name, json: json === true };
   return {
     kind: "run",
     command,
@@ -159,7 +159,7 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
 };
 
 /** Empty lists for the options that may be given several times. */
-const listsOf = ({ options }: Command): Record<string, string[]> =>
+const emptyLists = ({ options }: Command): Record<string, string[]> =>
   Object.fromEntries(
     Object.entries(options).flatMap(([name, { many }]): [string, string[]][] =>
       many === true ? [[name, []]] : [],

@@ -79,7 +79,7 @@ const PROJECT: Options = {
   },
 };
 
-const aligned = (rows: readonly (readonly [string, string])[]): string => {
+const align = (rows: readonly (readonly [string, string])[]): string => {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
 };
@@ -94,15 +94,15 @@ const commandHelp = (command: Command): string => {
   const parts = [
     `${about}.`,
     `Usage: platform ${[name, ...takes, "[options]", ...(rest === null ? [] : [`[-- ${rest}...]`])].join(" ")}`,
-    `Options:\n${aligned(rows)}`,
+    `Options:\n${align(rows)}`,
     ...(notes === null ? [] : [notes]),
     ...(example === null ? [] : [`Example:\n  platform ${example}`]),
   ];
   return parts.join("\n\n");
 };
 
-const listed = (commands: readonly Command[]): string =>
-  aligned(commands.map(({ name, takes, about }) => [[name, ...takes].join(" "), about] as const));
+const commandLines = (commands: readonly Command[]): string =>
+  align(commands.map(({ name, takes, about }) => [[name, ...takes].join(" "), about] as const));
 
 const sections = (commands: readonly Command[]): string => {
   const groups = new Set(commands.map(({ name }) => name.split(" ")[0]));
@@ -110,10 +110,10 @@ const sections = (commands: readonly Command[]): string => {
   const width = Math.max(...rows.map(([name]) => name.length));
   return Object.entries(SECTIONS)
     .map(([title, section]) => {
-      const shown = Object.entries(section).filter(([name]) => groups.has(name));
-      return shown.length === 0
+      const entries = Object.entries(section).filter(([name]) => groups.has(name));
+      return entries.length === 0
         ? ""
-        : `${title}:\n${shown.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n")}`;
+        : `${title}:\n${entries.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n")}`;
     })
     .filter((section) => section !== "")
     .join("\n\n");
@@ -136,7 +136,7 @@ export const helpText = (of: string, commands: readonly Command[]): string => {
     ].join("\n\n");
   const group = commands.filter(({ name }) => name.startsWith(`${of} `));
   return [
-    `Commands of platform ${of}:\n${listed(group)}`,
+    `Commands of platform ${of}:\n${commandLines(group)}`,
     `Run \`platform ${of} COMMAND --help\` for details.`,
   ].join("\n\n");
 };

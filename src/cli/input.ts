@@ -16,7 +16,7 @@ const ESCAPE = "\u001b";
 const ENDING = new Set(["\r", "\n", "\u0004"]);
 const ERASING = new Set(["\u007f", "\b"]);
 
-const decoded = (bytes: Buffer, source: string): string => {
+const decode = (bytes: Buffer, source: string): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -34,7 +34,7 @@ const WHY_UNREADABLE: Readonly<Record<string, string>> = {
 };
 
 /** @throws Failure that names the file */
-const contentOf = (path: string, source: string, max: number): Uint8Array => {
+const readContent = (path: string, source: string, max: number): Uint8Array => {
   try {
     if (statSync(path).size > max) throw tooLong(source, max);
     return readFileSync(path);
@@ -72,7 +72,7 @@ export class Input {
       if (length > BYTES_MAX) throw tooLong("Standard input");
       chunks.push(chunk);
     }
-    return decoded(Buffer.concat(chunks), "Standard input");
+    return decode(Buffer.concat(chunks), "Standard input");
   }
 
   /**
@@ -83,7 +83,7 @@ export class Input {
   async file(path: string, option: string): Promise<string> {
     if (path === "-") return await this.all();
     const source = `The file ${visible(path)} of ${option}`;
-    return decoded(Buffer.from(contentOf(path, source, BYTES_MAX)), source);
+    return decode(Buffer.from(readContent(path, source, BYTES_MAX)), source);
   }
 
   /** A secret: a file's text, what a person types unseen, or all of standard input. @param option as for `file` */
@@ -94,7 +94,7 @@ export class Input {
 
   /** A file's bytes, at most `max` of them. @param option as for `file` */
   bytes(path: string, max: number, option: string): Uint8Array {
-    return contentOf(path, `The file ${visible(path)} of ${option}`, max);
+    return readContent(path, `The file ${visible(path)} of ${option}`, max);
   }
 
   /** The next line. A person gets a prompt for it. */

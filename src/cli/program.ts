@@ -41,16 +41,16 @@ const processStreams = (): Streams => {
  * The project in which a command works. If none is named, it is the only one that the token reaches, because most
  * accounts begin with one, else the one whose repository the directory is a clone of. Otherwise this is an error.
  */
-const projectOf = async (
+const chooseProject = async (
   api: () => Client,
   named: string | undefined,
   environment: Environment,
 ): Promise<string> => {
   const scope = { api, project: () => Promise.reject(new Error("a project is not in a project")) };
   if (named !== undefined) return projectId(await resolveId(named, "PROJECT", { scope }), "--project");
-  const injected = environment["PLATFORM_PROJECT_ID"] ?? "";
-  if (injected !== "")
-    return projectId(await resolveId(injected, "PROJECT", { scope }), "PLATFORM_PROJECT_ID");
+  const fromSandbox = environment["PLATFORM_PROJECT_ID"] ?? "";
+  if (fromSandbox !== "")
+    return projectId(await resolveId(fromSandbox, "PROJECT", { scope }), "PLATFORM_PROJECT_ID");
   const { value } = await api().call("GET /v1/projects", { query: { limit: 2 } });
   const [only, second] = value.projects;
   if (only !== undefined && second === undefined) return only.id;
@@ -62,12 +62,12 @@ const projectOf = async (
   );
 };
 
-const shown = ({ json, text, raw }: Outcome, wantsDocument: boolean, isTerminal: boolean) => {
+const render = ({ json, text, raw }: Outcome, wantsDocument: boolean, isTerminal: boolean) => {
   if (wantsDocument) return `${visibleJson(json).trimEnd()}\n`;
   return raw !== undefined && !isTerminal ? raw : `${text}\n`;
 };
 
-const screenOf = (stdout: Streams["stdout"]): Screen | null =>
+const openScreen = (stdout: Streams["stdout"]): Screen | null =>
   stdout.isTTY === true
     ? {
         columns: () => stdout.columns ?? NARROW,
@@ -110,8 +110,8 @@ const perform = async (wish: Run, { commands, environment, streams }: Program): 
   const api = (): Client => (client ??= new Client(connectionFrom(environment)));
   const { stdin, stdout, stderr } = streams;
   const input = new Input(stdin, (text) => void stderr.write(text));
-  let chosen: Promise<string> | null = null;
-  const project = (): Promise<string> => (chosen ??= projectOf(api, wish.project, environment));
+  let choice: Promise<string> | null = null;
+  const project = (): Promise<string> => (choice ??= chooseProject(api, wish.project, environment));
   const call: Call<typeof wish.given, typeof wish.options> = {
     ...wish,
     rest,
@@ -120,7 +120,7 @@ const perform = async (wish: Run, { commands, environment, streams }: Program): 
     environment,
     input,
     write: (text) => void stdout.write(text),
-    screen: json ? null : screenOf(stdout),
+    screen: json ? null : openScreen(stdout),
     note: (line) => {
       if (!json) stderr.write(`${visible(line)}\n`);
     },
@@ -134,7 +134,7 @@ const perform = async (wish: Run, { commands, environment, streams }: Program): 
     const whole = { ...call, ...ids };
     if (!(await isMeant(command, whole, streams))) return void stderr.write("Nothing was done.\n");
     const result = await command.run(whole);
-    if (result !== "writes") stdout.write(shown(result, json, stdout.isTTY === true));
+    if (result !== "writes") stdout.write(render(result, json, stdout.isTTY === true));
   } finally {
     input.close();
   }
@@ -152,7 +152,7 @@ const detailLines = ({ details = {} }: Failure): readonly string[] => {
   return [];
 };
 
-const failureOf = (error: unknown): Failure =>
+const toFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
     : new Failure(EXIT.refused, "defect", { message: `Internal error: ${String(error)}` });
@@ -179,13 +179,13 @@ export const runProgram = async (
   try {
     const wish = readLine(line, commands);
     const { stdout } = streams;
-    if (wish.kind === "help") stdout.write(`${helpText(wish.of, commands)}\n`);
+    if (wish.kind === "help") stdout.write(`${helpText(wish.about, commands)}\n`);
     else if (wish.kind === "version")
       stdout.write(`${wish.json ? JSON.stringify({ version: VERSION }) : VERSION}\n`);
     else await perform(wish, { commands, environment, streams });
     return EXIT.ok;
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = toFailure(error);
     streams.stderr.write(complaint(failure, wantsJson(line)));
     return failure.exit;
   }

@@ -47,10 +47,10 @@ export const run = async (
     execFile(program, words, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout.trimEnd());
       if (error.code === "ENOENT") return reject(notInstalled(program));
-      const said = visible(stderr.trim().split("\n").at(-1) ?? "");
+      const lastLine = visible(stderr.trim().split("\n").at(-1) ?? "");
       reject(
         new Failure(EXIT.refused, "program_failed", {
-          message: `${program} ${words[0] ?? ""} failed: ${said}`,
+          message: `${program} ${words[0] ?? ""} failed: ${lastLine}`,
         }),
       );
     });

@@ -1,6 +1,6 @@
 /** The project of this directory: the one whose repository a remote of the clone names. */
 import { parseUuid } from "../domain/ids.ts";
-import { type Client, type Page, type PageQuery, pagesOf } from "./client.ts";
+import { type Client, type Page, type PageQuery, readPages } from "./client.ts";
 import type { Answer } from "./contract.ts";
 import { gitOutput } from "./programs.ts";
 
@@ -42,8 +42,8 @@ export const isOfProject = (
   { id, repository }: Pick<Project, "id" | "repository">,
 ): boolean => {
   const key = repositoryKey(remote);
-  const hosted = /\/v1\/git\/([0-9a-f-]{36})$/.exec(`/${key}`)?.[1];
-  if (hosted !== undefined && parseUuid(hosted) !== null) return hosted === id;
+  const hostedId = /\/v1\/git\/([0-9a-f-]{36})$/.exec(`/${key}`)?.[1];
+  if (hostedId !== undefined && parseUuid(hostedId) !== null) return hostedId === id;
   if (repository.kind === "git") return key === repositoryKey(repository.url);
   if (repository.kind === "hosted") return false;
   const { owner, name, api_url: api } = repository;
@@ -64,7 +64,7 @@ export const projectHere = async (client: Client): Promise<string | null> => {
     const { value } = await client.call("GET /v1/projects", { query });
     return { things: value.projects, next: value.next_cursor };
   };
-  for await (const things of pagesOf(read)) projects.push(...things);
+  for await (const things of readPages(read)) projects.push(...things);
   for (const address of addresses) {
     const [only, second] = projects.filter((project) => isOfProject(address, project));
     if (only !== undefined) return second === undefined ? only.id : null;

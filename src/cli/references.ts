@@ -3,7 +3,7 @@
  * minute begin alike, so lists at a terminal show their ends. A word is compared here and never sent, because it may be a secret.
  */
 import { parseUuid } from "../domain/ids.ts";
-import { type Client, type Page, type PageQuery, pagesOf } from "./client.ts";
+import { type Client, type Page, type PageQuery, readPages } from "./client.ts";
 import type { Command } from "./command.ts";
 import { EXIT, Failure } from "./failure.ts";
 import { count, type IdKind, isIdKind, SHORT_DIGITS, shortId } from "./words.ts";
@@ -156,7 +156,7 @@ const LISTS: Readonly<Record<IdKind, List>> = {
   },
 };
 
-const refused = (exit: typeof EXIT.notFound | typeof EXIT.usage, code: string, message: string): Failure =>
+const refusal = (exit: typeof EXIT.notFound | typeof EXIT.usage, code: string, message: string): Failure =>
   new Failure(exit, code, { message });
 
 /** @param kind the word of the usage, e.g. `SESSION` @returns the id */
@@ -166,21 +166,21 @@ const lookUp = async (
   read: (query: PageQuery) => Promise<Page<Thing>>,
 ): Promise<string> => {
   const isShort = SHORT.test(text);
-  const named: Thing[] = [];
-  for await (const things of pagesOf(read)) {
+  const matches: Thing[] = [];
+  for await (const things of readPages(read)) {
     const ending = isShort ? things.find(({ id }) => shortId(id) === text) : undefined;
     if (ending !== undefined) return ending.id;
-    named.push(...things.filter(({ name }) => name?.toLowerCase() === text.toLowerCase()));
+    matches.push(...things.filter(({ name }) => name?.toLowerCase() === text.toLowerCase()));
   }
-  const [only, second] = named;
+  const [only, second] = matches;
   if (only === undefined) {
     const [what, digits] = [kind.toLowerCase(), `the last ${SHORT_DIGITS} digits of it`];
     const words = NAMED.has(kind) ? `its id, ${digits}, or its name` : `its id, or ${digits}`;
-    throw refused(EXIT.notFound, "not_found", `No such ${what}: give ${words}.`);
+    throw refusal(EXIT.notFound, "not_found", `No such ${what}: give ${words}.`);
   }
   if (second === undefined) return only.id;
-  const ids = named.map(({ id }) => shortId(id)).join(", ");
-  throw refused(EXIT.usage, "ambiguous", `Several have this name. Give the last digits of one: ${ids}.`);
+  const ids = matches.map(({ id }) => shortId(id)).join(", ");
+  throw refusal(EXIT.usage, "ambiguous", `Several have this name. Give the last digits of one: ${ids}.`);
 };
 
 /** The id of what a person wrote. */
@@ -209,15 +209,15 @@ export const withIds = async (
     // oxlint-disable-next-line no-await-in-loop -- a build is looked for in the project that the word before it names
     if (text !== undefined) words[name] = await resolveId(text, name, { scope, before: words });
   }
-  const named = { ...words };
+  const ids = { ...words };
   const values: Record<string, Values[string]> = { ...options };
   for (const [name, { value: what }] of Object.entries(declared)) {
     const text = values[name];
     if (what === undefined || typeof text !== "string") continue;
     // oxlint-disable-next-line no-await-in-loop -- a turn is looked for in the session that the option before it names
-    const id = await resolveId(text, what, { scope, before: named });
+    const id = await resolveId(text, what, { scope, before: ids });
     values[name] = id;
-    named[name] = id;
+    ids[name] = id;
   }
   return { given: words, options: values };
 };

@@ -11,7 +11,7 @@ import { shortId } from "./words.ts";
 // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
 const OBEYED = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-const escaped = (character: string): string => {
+const escape = (character: string): string => {
   const code = character.charCodeAt(0);
   return code <= 0xff
     ? `\\x${code.toString(16).padStart(2, "0")}`
@@ -19,12 +19,12 @@ const escaped = (character: string): string => {
 };
 
 /** One line. */
-export const visible = (text: string): string => text.replaceAll(OBEYED, escaped);
+export const visible = (text: string): string => text.replaceAll(OBEYED, escape);
 
 /** Several lines: line breaks and tabs stay. */
 export const visibleLines = (text: string): string =>
   text.replaceAll(OBEYED, (character) =>
-    character === "\n" || character === "\t" ? character : escaped(character),
+    character === "\n" || character === "\t" ? character : escape(character),
   );
 
 /** The same JSON document without terminal control characters: JSON itself does not escape those beyond ASCII. */
@@ -168,11 +168,11 @@ const cellFor =
     const whole = inOneLine(text);
     if (window === null) return whole;
     if (window.hasShortIds && !WHOLE.has(heading) && parseUuid(whole) !== null) return shortId(whole);
-    const shown = fromNow(whole, window.now);
-    return isCut(shown, heading) ? cut(shown, CELL_MAX) : shown;
+    const cell = fromNow(whole, window.now);
+    return isCut(cell, heading) ? cut(cell, CELL_MAX) : cell;
   };
 
-const colourOf = (text: string, heading: string): Colour | undefined =>
+const chooseColour = (text: string, heading: string): Colour | undefined =>
   STATES.has(heading) ? COLOURS.get(text.toLowerCase().replace(AFTER_STATE, "").trim()) : undefined;
 
 /** What stands below a row begins so far to the right. */
@@ -201,10 +201,10 @@ const fittedRow = (row: readonly string[], { headings, widths }: Columns, window
     }
     const text =
       isLast && isCut(cell, heading) ? cut(cell, Math.max(window.columns - column, CELL_MIN)) : cell;
-    const colour = window.hasColours ? colourOf(text, heading) : undefined;
-    const shown = colour === undefined ? text : styleText(colour, text, { validateStream: false });
+    const colour = window.hasColours ? chooseColour(text, heading) : undefined;
+    const coloured = colour === undefined ? text : styleText(colour, text, { validateStream: false });
     const wide = lines.length > 1 ? width(text) : (widths[index] ?? 0);
-    lines.push(`${lines.pop() ?? ""}${shown}${" ".repeat(Math.max(0, wide - width(text)))}${GAP}`);
+    lines.push(`${lines.pop() ?? ""}${coloured}${" ".repeat(Math.max(0, wide - width(text)))}${GAP}`);
     column += wide + GAP.length;
   }
   return lines.map((line) => line.trimEnd()).join("\n");
@@ -247,11 +247,11 @@ export const localTable: Table = tableHere(false);
 
 /** The fields of one record with their names, without those that are null. Further lines of a text stand below its first. */
 export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
-  const shown = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
-  const widest = Math.max(...shown.map(([name]) => name.length));
+  const filled = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const widest = Math.max(...filled.map(([name]) => name.length));
   const below = `\n${" ".repeat(widest + 2)}`;
   const lines = (value: string): string => value.trimEnd().split(/\r?\n/).map(visible).join(below);
-  return shown.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
+  return filled.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
 };
 
 /** An instant from the API, to the second: whether a change is in a save depends on it. */

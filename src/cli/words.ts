@@ -64,13 +64,13 @@ export const segment = (text: string, what: string): string => {
 };
 
 /** One of a few words. */
-export const oneOf = <const Words extends readonly string[]>(
+export const parseWord = <const Words extends readonly string[]>(
   text: string | undefined,
   words: Words,
   what: string,
 ): Words[number] | undefined => {
   if (text === undefined) return undefined;
-  const found = words.find((word) => word === text);
-  if (found === undefined) throw usage(`${what} must be one of ${words.join(", ")}.`);
-  return found;
+  const match = words.find((word) => word === text);
+  if (match === undefined) throw usage(`${what} must be one of ${words.join(", ")}.`);
+  return match;
 };

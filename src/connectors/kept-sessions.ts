@@ -116,10 +116,10 @@ export class KeptSessions implements ServerSessions {
 
   #begin(target: ServerTarget, owner: SessionOwner, former: Kept | undefined): Kept {
     if (former !== undefined) void this.#leave(former);
-    const named = this.#server.begin(target);
-    const session: Kept = { owner, named, target, uses: 0, usedAt: 0, numbers: NUMBERS, isLeft: false };
+    const naming = this.#server.begin(target);
+    const session: Kept = { owner, named: naming, target, uses: 0, usedAt: 0, numbers: NUMBERS, isLeft: false };
     // The calls that wait for it have the fault. The next one tries again.
-    named.catch(() => this.#remove(session));
+    naming.catch(() => this.#remove(session));
     return session;
   }
 

@@ -279,7 +279,7 @@ interface DueTimer {
 const dueProjects = Effect.gen(function* () {
   const directory = yield* Directory;
   const { schedules } = yield* Timers;
-  const offered = yield* Runtimes;
+  const runtimes = yield* Runtimes;
   return (now: number): ReadonlyMap<string, number> => {
     const projects = new Map<string, number>();
     for (const { id, due } of schedules.soon(now + TRIGGER_LEAD_MS, TIMERS_MAX)) {
@@ -288,7 +288,7 @@ const dueProjects = Effect.gen(function* () {
       if (
         knownProject !== null &&
         !projects.has(projectId) &&
-        firesSeldom(knownProject, id, { at: due, offered })
+        firesSeldom(knownProject, id, { at: due, offered: runtimes })
       )
         projects.set(projectId, due);
     }

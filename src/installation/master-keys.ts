@@ -83,8 +83,8 @@ const provenKey = Effect.fnUntraced(function* (
 /** Fails as `openMasterKeys` would, and changes nothing. */
 export const examineMasterKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
   const record = yield* (yield* Secrets).masterKey;
-  const kept = yield* attempt(() => keptKeys(dataDir));
-  if (record !== null) yield* provenKey({ dataDir, kept }, settings, record.check);
+  const keys = yield* attempt(() => keptKeys(dataDir));
+  if (record !== null) yield* provenKey({ dataDir, kept: keys }, settings, record.check);
 });
 
 /**
@@ -94,11 +94,11 @@ export const examineMasterKey = Effect.fnUntraced(function* (dataDir: string, se
  */
 export const openMasterKeys = Effect.fnUntraced(function* (dataDir: string, settings: Settings) {
   const record = yield* (yield* Secrets).masterKey;
-  const kept = yield* attempt(() => keptKeys(dataDir));
-  if (record === null) return yield* firstKey(dataDir, settings, kept);
-  const { key, from } = yield* provenKey({ dataDir, kept }, settings, record.check);
+  const keys = yield* attempt(() => keptKeys(dataDir));
+  if (record === null) return yield* firstKey(dataDir, settings, keys);
+  const { key, from } = yield* provenKey({ dataDir, kept: keys }, settings, record.check);
   // A rotation was killed before the database knew of its key.
-  if (from === "file" && kept.next !== null) yield* attempt(() => dropDraft(dataDir));
+  if (from === "file" && keys.next !== null) yield* attempt(() => dropDraft(dataDir));
   if (from === "draft") yield* attempt(() => settleKey(dataDir));
   return {
     current: key,

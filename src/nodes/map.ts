@@ -63,7 +63,7 @@ export class Silence {
     }
   }
 
-  of(nodeId: string): number {
+  looks(nodeId: string): number {
     return this.#seen.get(nodeId)?.looks ?? 0;
   }
 }
@@ -103,7 +103,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
         silence.look(nodes);
         records = new Map(nodes.map((node) => [node.id, node]));
         for (const { id, beats, deadAt } of nodes) {
-          if (id === nodeId || deadAt !== null || silence.of(id) < deadAfter) continue;
+          if (id === nodeId || deadAt !== null || silence.looks(id) < deadAfter) continue;
           if (!(yield* bury({ id, beats, now }))) continue;
           yield* Effect.logError(
             "a node does not respond and counts as dead; its sandboxes and sessions are lost",
@@ -120,7 +120,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
         // An unknown node started after the last look.
         if (node === undefined) return { is: "away", nodeId: id };
         if (node.deadAt !== null) return { is: "dead", nodeId: id };
-        if (node.url === null || silence.of(id) >= AWAY_LOOKS) return { is: "away", nodeId: id };
+        if (node.url === null || silence.looks(id) >= AWAY_LOOKS) return { is: "away", nodeId: id };
         return { is: "there", nodeId: id, url: node.url };
       };
       const owner = remembering(ownerNode);

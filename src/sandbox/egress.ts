@@ -126,7 +126,7 @@ const connectTo = async (target: Target, options: EgressOptions & Known): Promis
   const { host, port, allowances } = target;
   const { limits: { connectMs, idleMs } = EGRESS_LIMITS, own: machine = ownAddresses } = options;
   const { serviceHosts = [] } = options.policy;
-  const service = target.avoidsService ? await options.service.of(serviceHosts) : [];
+  const service = target.avoidsService ? await options.service.resolve(serviceHosts) : [];
   const own = () => [...machine(), ...service];
   try {
     const socket = await dial(

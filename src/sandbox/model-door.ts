@@ -45,7 +45,7 @@ export class ModelDoor {
   }
 
   /** The door of one sandbox. */
-  of(sandboxId: string): ServeModel {
+  serve(sandboxId: string): ServeModel {
     return async (request) =>
       this.#serve === null
         ? { refused: 502, reason: "the service starts or ends: try again" }

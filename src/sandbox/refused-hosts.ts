@@ -16,10 +16,10 @@ export type TellRefused = (of: Asking) => (host: string, reason: string) => void
 export const tellRefused: Effect.Effect<TellRefused> = Effect.map(
   Effect.context<never>(),
   (context) => (of) => {
-    const reported = new Set<string>();
+    const reports = new Set<string>();
     return (host, reason) => {
-      if (reported.has(host) || reported.size >= HOSTS_MAX) return;
-      reported.add(host);
+      if (reports.has(host) || reports.size >= HOSTS_MAX) return;
+      reports.add(host);
       const line = Effect.logInfo(`a sandbox asked for a host that it may not reach: ${host}`);
       void Effect.runForkWith(context)(Effect.annotateLogs(line, { ...of, reason }));
     };

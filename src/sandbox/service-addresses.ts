@@ -21,7 +21,7 @@ export class ServiceAddresses {
   }
 
   /** @param hosts names, of which wildcards are left out */
-  async of(hosts: readonly string[]): Promise<readonly string[]> {
+  async resolve(hosts: readonly string[]): Promise<readonly string[]> {
     const names = hosts.filter((host) => !host.startsWith("*"));
     return (await Promise.all(names.map((name) => this.#addresses(name)))).flat();
   }

@@ -117,10 +117,10 @@ export const auditedChange =
     Effect.gen(function* () {
       yield* (yield* Audit).alone(about.target);
       const before = yield* about.read;
-      const made = yield* change;
+      const result = yield* change;
       const after = yield* about.read;
       const entry = before === null || after === null ? null : about.say(differences(before, after));
-      return { made, said: entry };
+      return { made: result, said: entry };
     }).pipe(
       withAudit(({ said }) => said),
       Effect.map(({ made }) => made),

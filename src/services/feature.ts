@@ -28,9 +28,9 @@ type Filled<F, S extends Slot> = F extends { readonly [K in S]: infer L extends 
 
 /** One slot of all features. */
 export const slot = <F extends object, S extends Slot>(features: readonly F[], name: S) => {
-  const filled = features.flatMap((feature) => (name in feature ? [feature[name as never]] : []));
+  const parts = features.flatMap((feature) => (name in feature ? [feature[name as never]] : []));
   type L = Filled<F, S>;
-  return Layer.mergeAll(Layer.empty, ...filled) as unknown as Layer.Layer<
+  return Layer.mergeAll(Layer.empty, ...parts) as unknown as Layer.Layer<
     Layer.Success<L>,
     Layer.Error<L>,
     Layer.Services<L>

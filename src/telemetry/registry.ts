@@ -45,7 +45,7 @@ class Family {
     this.#seen = labels.map((label) => ({ values: new Set(), most: SEEN_MAX[label] }));
   }
 
-  of(labels: Labels): Series {
+  series(labels: Labels): Series {
     const values = this.#labels.map((label, index) => this.#told(index, labels[label] ?? OTHER));
     const key = values.join(SEPARATOR);
     const cached = this.#series.get(key);
@@ -82,7 +82,7 @@ const makeFamily = (name: MetricName): Family => {
 
 /** Makes a series known to the registry without changing it. */
 const begin = (family: Family, labels: Labels, context: Context.Context<never>): void => {
-  family.of(labels).valueUnsafe(context);
+  family.series(labels).valueUnsafe(context);
 };
 
 export interface Registry extends MeasuresApi {
@@ -97,7 +97,7 @@ export const makeRegistry = (): Registry => {
   const series = (name: MetricName, labels: Labels): Series => {
     const family = families.get(name) ?? makeFamily(name);
     families.set(name, family);
-    return family.of(labels);
+    return family.series(labels);
   };
   for (const name of [...Object.keys(HISTOGRAMS), ...Object.keys(COUNTERS), ...Object.keys(GAUGES)]) {
     const metric: { readonly labels: readonly LabelName[]; readonly first?: readonly (readonly string[])[] } =

@@ -93,7 +93,7 @@ const limited = Effect.gen(function* () {
 });
 const socketPath = path.join(directory, "out.sock");
 const policy = { allow: [], secretNames: [], serviceUrl: null, llmUpstream: null };
-const egress = await openEgress(socketPath, { policy, models: door.of(sandboxId) });
+const egress = await openEgress(socketPath, { policy, models: door.serve(sandboxId) });
 
 const CONTENDERS = {
   direct: { host: "127.0.0.1", port, path: "/v1/messages" },

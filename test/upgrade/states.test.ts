@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect, test } from "vitest";
-import { entriesOf, entryText } from "../../src/installation/operator/backup/archive.ts";
+import { readEntries, entryText } from "../../src/installation/operator/backup/archive.ts";
 import { BackupManifest, MANIFEST, partNamed } from "../../src/installation/operator/backup/manifest.ts";
 import { contentText } from "../../src/domain/conversation/conversation.ts";
 import * as Client from "../../src/store/postgres/connection/client.ts";
@@ -35,13 +35,13 @@ const decodeRows = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(S
 
 /** What the backup's database had been migrated to. */
 const manifestOf = async (file: string): Promise<BackupManifest> => {
-  for await (const entry of entriesOf(file))
+  for await (const entry of readEntries(file))
     if (entry.name === MANIFEST) return decodeManifest(await entryText(entry));
   throw new Error(`${file} has no manifest`);
 };
 
 const addRows = async (file: string, { add }: Filling): Promise<void> => {
-  for await (const entry of entriesOf(file)) {
+  for await (const entry of readEntries(file)) {
     const part = partNamed(entry.name);
     if (part?.kind === "rows") await add(part.table, decodeRows(await entryText(entry)));
     else await entryText(entry);

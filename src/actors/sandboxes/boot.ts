@@ -72,21 +72,21 @@ export const sandboxBooter = Effect.fnUntraced(function* (options: SpecOptions) 
     const since = seconds();
     let createSeconds: number | null = null;
     const health = Effect.flatMap(provider.link(id), (link) => daemon.health(link, "booted"));
-    const prepared = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
+    const preparation = yield* makeSpec({ id, sessionId, bootDeadlineAt }, environment);
     const last: LastWord = { health: null };
     const restoring = new RestoreTime();
     const restore = restoring.measure(restoringOf({ sandboxId: id, sessionId }));
     const earlyEnd = Effect.map(provider.awaitExit(id), (exit) => bootFailed(endedWhileBooting(exit, last)));
     const poll = (pause: Duration.Duration) =>
       Effect.raceFirst(pollUntilReady(health, { pause, last, restore }), earlyEnd);
-    const booting = start(sandbox, prepared).pipe(
+    const booting = start(sandbox, preparation).pipe(
       Effect.tap(() => Effect.sync(() => (createSeconds = seconds() - since))),
       Effect.flatMap((how) => poll(how === "claimed" ? CLAIMED_POLL : BOOT_POLL)),
       // It began to boot before an upgrade of the service. Its agent has done nothing yet, so it is replaced.
       Effect.catchTag("DaemonOutdated", () =>
         provider
           .destroy(id)
-          .pipe(Effect.andThen(provider.create(prepared.spec)), Effect.andThen(poll(BOOT_POLL))),
+          .pipe(Effect.andThen(provider.create(preparation.spec)), Effect.andThen(poll(BOOT_POLL))),
       ),
       Effect.catchTag("DaemonOutdated", ({ message }) =>
         Effect.succeed(bootFailed(failure("runtime_failed", message))),

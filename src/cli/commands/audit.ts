@@ -78,12 +78,12 @@ object a line. If the output breaks off, the command fails.`,
       await copy(rows, write);
       return "writes";
     }
-    const answered =
+    const answer =
       pid === null
         ? await api().call("GET /v1/audit", { query: filters })
         : await api().call("GET /v1/projects/:pid/audit", { params: { pid }, query: filters });
     const columns = ["AT", "WHO", "ACTION", "TARGET", "OUTCOME", "ADDRESS"];
-    return pageOutcome(answered, table(columns, answered.value.events.map(row), "Nothing on record."), note);
+    return pageOutcome(answer, table(columns, answer.value.events.map(row), "Nothing on record."), note);
   },
 });
 

@@ -1,6 +1,6 @@
 /** `platform completion`: what a shell asks for when a person presses Tab. */
 import { command, type Command } from "../command.ts";
-import { oneOf } from "../words.ts";
+import { parseWord } from "../words.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 
@@ -51,7 +51,7 @@ fish: platform completion fish > ~/.config/fish/completions/platform.fish`,
       const words = nextWords(rest, commands);
       return Promise.resolve({ json: JSON.stringify({ words }), text: words.join("\n") });
     }
-    const script = SCRIPTS[oneOf(given.SHELL, SHELLS, "SHELL") ?? "bash"];
+    const script = SCRIPTS[parseWord(given.SHELL, SHELLS, "SHELL") ?? "bash"];
     return Promise.resolve({ json: JSON.stringify({ script }), text: script });
   },
 });

@@ -11,12 +11,12 @@ export const gitCredential = command({
   run: async ({ given, input, environment }) => {
     const { apiUrl, token } = connectionFrom(environment);
     const { protocol, host } = new URL(apiUrl);
-    const asked = new Map(
+    const fields = new Map(
       (await input.all())
         .split("\n")
         .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
     );
-    const isOurs = `${asked.get("protocol") ?? ""}:` === protocol && asked.get("host") === host;
+    const isOurs = `${fields.get("protocol") ?? ""}:` === protocol && fields.get("host") === host;
     const answer = given.ACTION === "get" && isOurs ? { username: "platform", password: token } : {};
     const text = Object.entries(answer)
       .map((pair) => pair.join("="))

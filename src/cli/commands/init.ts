@@ -55,7 +55,7 @@ export const init = command({
       note(
         `Push the repository: git push ${api().page}/v1/git/${value.id}.git HEAD:${value.default_branch}. The password is a token.`,
       );
-    const done = existing === null ? "is created" : "is the project of this directory";
-    return { json: text, text: visible(`${value.id} ${value.name} ${done}.`) };
+    const outcome = existing === null ? "is created" : "is the project of this directory";
+    return { json: text, text: visible(`${value.id} ${value.name} ${outcome}.`) };
   },
 });

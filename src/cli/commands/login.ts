@@ -24,7 +24,7 @@ const AGAIN_MS = 5000;
 /** Requests without an answer in a row, after which the command gives up. A code is valid as long. */
 const UNANSWERED_MAX = 120;
 
-const refused = (code: string, message: string) => new Failure(EXIT.unauthorised, code, { message });
+const refusal = (code: string, message: string) => new Failure(EXIT.unauthorised, code, { message });
 
 /** What the service answered to the start of a login. */
 interface Started {
@@ -71,17 +71,17 @@ const ask = async (service: Service, device_code: string): Promise<Readonly<Reco
 /** Asks until the person has decided. */
 const awaitToken = async (service: Service, { deviceCode, intervalMs }: Started): Promise<string> => {
   let waitMs = intervalMs;
-  for (let unanswered = 0; unanswered < UNANSWERED_MAX;) {
+  for (let misses = 0; misses < UNANSWERED_MAX;) {
     // oxlint-disable no-await-in-loop -- one question after the other
-    await sleep(unanswered === 0 ? waitMs : Math.max(waitMs, AGAIN_MS));
+    await sleep(misses === 0 ? waitMs : Math.max(waitMs, AGAIN_MS));
     const { error, access_token: token } = await ask(service, deviceCode);
     // oxlint-enable no-await-in-loop
     if (typeof token === "string") return checkedToken(token, "The service's answer");
-    unanswered = error === "no_answer" ? unanswered + 1 : 0;
+    misses = error === "no_answer" ? misses + 1 : 0;
     if (error === "slow_down") waitMs += SLOWER_MS;
-    else if (error === "access_denied") throw refused("denied", "The login was denied on the page.");
+    else if (error === "access_denied") throw refusal("denied", "The login was denied on the page.");
     else if (error !== "authorization_pending" && error !== "no_answer")
-      throw refused("login_expired", "The code is no longer valid. Run `platform login` again.");
+      throw refusal("login_expired", "The code is no longer valid. Run `platform login` again.");
   }
   throw new Failure(EXIT.tryAgain, "unreachable", {
     message: "The service does not respond. Run `platform login` again.",
@@ -97,9 +97,9 @@ const nothingToRead = (what: string): Failure =>
   );
 
 const readToken = async (input: Input): Promise<string> => {
-  const written = (await input.hiddenLine("Token (not shown): ")).trim();
-  if (written === "" && !input.isTerminal) throw nothingToRead("The token");
-  return checkedToken(written, "The input");
+  const token = (await input.hiddenLine("Token (not shown): ")).trim();
+  if (token === "" && !input.isTerminal) throw nothingToRead("The token");
+  return checkedToken(token, "The input");
 };
 
 export const login = command({
@@ -113,22 +113,22 @@ export const login = command({
 line may do. In a script, write the address and a token as lines to standard input, the address first unless you give --url. The command
 tests the token, then saves both in a file that only you can read: $XDG_CONFIG_HOME/platform/config.json, or ~/.config/platform/config.json.`,
   run: async ({ options, environment, input, note }) => {
-    const written = options.url ?? (await input.line("Address of the service: "));
-    if (written === "" && !input.isTerminal) throw nothingToRead("The address of the service");
-    const apiUrl = parseAddress(written);
+    const address = options.url ?? (await input.line("Address of the service: "));
+    if (address === "" && !input.isTerminal) throw nothingToRead("The address of the service");
+    const apiUrl = parseAddress(address);
     if (apiUrl === null)
       throw usage("The address must be an http or https URL without a user, a query and a fragment.");
     if (isInTheClear(apiUrl)) note("Warning: over http, anyone on the network path can read the token.");
     const service = { apiUrl, environment };
-    const started = options["with-token"] || !input.isTerminal ? null : await start(service);
-    if (started !== null) {
-      note(visible(`Open ${started.page} and type the code ${started.userCode}`));
+    const loginStart = options["with-token"] || !input.isTerminal ? null : await start(service);
+    if (loginStart !== null) {
+      note(visible(`Open ${loginStart.page} and type the code ${loginStart.userCode}`));
       note("Waiting for your decision there. Ctrl-C ends the command.");
     }
-    const token = started === null ? await readToken(input) : await awaitToken(service, started);
+    const token = loginStart === null ? await readToken(input) : await awaitToken(service, loginStart);
     const { value, text } = await new Client({ ...service, token }).call("GET /v1/me", {});
     const file = configurationFile(environment);
-    writeLogin(file, { apiUrl, token, isOwn: started !== null });
+    writeLogin(file, { apiUrl, token, isOwn: loginStart !== null });
     note(`Saved in ${file}.`);
     return {
       json: text,

@@ -4,7 +4,7 @@ import { command } from "../command.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import { table, visible } from "../terminal.ts";
-import { proposed } from "./triggers.ts";
+import { proposalText } from "./triggers.ts";
 
 const ID = "ID";
 
@@ -29,10 +29,10 @@ const templates = command({
 /** @throws Failure for an unknown id, with the known ones */
 const templateFor = (id: string, defaultBranch: string): TriggerTemplate => {
   const all = triggerTemplates(defaultBranch);
-  const found = all.find((template) => template.id === id);
-  if (found === undefined)
+  const match = all.find((template) => template.id === id);
+  if (match === undefined)
     throw usage(`--template must be one of ${all.map((template) => template.id).join(", ")}.`);
-  return found;
+  return match;
 };
 
 const create = endpoint("POST /v1/projects/:pid/triggers/proposals", {
@@ -82,20 +82,20 @@ const create = endpoint("POST /v1/projects/:pid/triggers/proposals", {
     if (template === undefined && cron === undefined && secret === undefined)
       throw usage("Give --cron, --secret-env or --template.");
     const params = { pid: await project() };
-    const known =
+    const wish =
       template === undefined
         ? null
         : templateFor(template, (await api().call("GET /v1/projects/:pid", { params })).value.default_branch)
             .wish;
-    const type = cron !== undefined ? "cron" : secret !== undefined ? "webhook" : (known?.type ?? "cron");
-    if (known !== null && known.type !== type)
+    const type = cron !== undefined ? "cron" : secret !== undefined ? "webhook" : (wish?.type ?? "cron");
+    if (wish !== null && wish.type !== type)
       throw usage(
-        `The template ${visible(template ?? "")} is a ${known.type} trigger, so --${type === "cron" ? "cron" : "secret-env"} does not fit.`,
+        `The template ${visible(template ?? "")} is a ${wish.type} trigger, so --${type === "cron" ? "cron" : "secret-env"} does not fit.`,
       );
-    const named = slug !== undefined && known?.secret_env !== undefined;
-    return { payload: { ...known, type, ...(named && { secret_env: webhookSecretName(slug) }) } };
+    const hasSecret = slug !== undefined && wish?.secret_env !== undefined;
+    return { payload: { ...wish, type, ...(hasSecret && { secret_env: webhookSecretName(slug) }) } };
   },
-  shows: proposed,
+  shows: proposalText,
 });
 
 export const newTriggerCommands = [templates, create];

@@ -4,7 +4,7 @@ import type { Answer } from "../contract.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import { time, visible } from "../terminal.ts";
-import { oneOf, projectId } from "../words.ts";
+import { parseWord, projectId } from "../words.ts";
 
 const PROJECT_ROLES = ["viewer", "member", "owner"] as const satisfies readonly ProjectRole[];
 const PERSON = "PERSON is the id from `platform people list`.";
@@ -32,7 +32,7 @@ export const peopleCommands = [
       as: { value: "ROLE", about: "The role there: viewer, member or owner", sets: null },
     },
     sends: ({ options }) => {
-      const role = oneOf(options.as, PROJECT_ROLES, "--as");
+      const role = parseWord(options.as, PROJECT_ROLES, "--as");
       if (options.in === undefined && role === undefined) return {};
       if (options.in === undefined || role === undefined) throw usage("Give --in and --as together.");
       return { payload: { projects: [{ project_id: projectId(options.in, "--in"), role }] } };

@@ -8,10 +8,10 @@ import { endpoint } from "../endpoint/endpoint.ts";
 import { usage } from "../failure.ts";
 import type { Input } from "../input.ts";
 import { fields, time } from "../terminal.ts";
-import { oneOf, projectId } from "../words.ts";
+import { parseWord, projectId } from "../words.ts";
 import { projectUsage } from "./project-usage.ts";
 import { repositoryCredentialCommands } from "./repository-credentials.ts";
-import { listed } from "./triggers.ts";
+import { triggersText } from "./triggers.ts";
 
 type Project = Answer<"GET /v1/projects/:pid">;
 type Repository = Request<"POST /v1/projects">["payload"]["repository"];
@@ -19,7 +19,7 @@ type Repository = Request<"POST /v1/projects">["payload"]["repository"];
 const repository = ({ repository: kept }: Project): string =>
   kept.kind === "hosted" ? "hosted" : kept.kind === "git" ? kept.url : `github ${kept.owner}/${kept.name}`;
 
-const shown = (project: Project): string =>
+const projectText = (project: Project): string =>
   fields([
     ["project", project.id],
     ["name", project.name],
@@ -89,7 +89,7 @@ const BELONGING = {
   github: ["token-file", "api-url", "pull-requests"],
 } as const;
 
-const repositoryOf = async (options: RepositoryOptions, input: Input): Promise<Repository> => {
+const readRepository = async (options: RepositoryOptions, input: Input): Promise<Repository> => {
   const { git, github, "import-from": source } = options;
   if ([git, github, source].filter((kind) => kind !== undefined).length > 1)
     throw usage("Give only one of --import-from, --git and --github.");
@@ -124,7 +124,7 @@ export const projectCommands = [
     name: "projects show",
     about: "Show a project",
     takes: ["[PROJECT]"],
-    shows: shown,
+    shows: projectText,
   }),
   projectUsage,
   endpoint("POST /v1/projects", {
@@ -136,14 +136,14 @@ export const projectCommands = [
       "default-branch": { value: "BRANCH", about: "The branch that work is merged into" },
       ...repositoryOptions,
     },
-    sends: async ({ options, input }) => ({ payload: { repository: await repositoryOf(options, input) } }),
-    shows: shown,
+    sends: async ({ options, input }) => ({ payload: { repository: await readRepository(options, input) } }),
+    shows: projectText,
   }),
   endpoint("POST /v1/projects/:pid/sync", {
     name: "projects sync",
     about: "Read the manifest from the default branch now, and list the triggers",
     takes: ["[PROJECT]"],
-    shows: listed,
+    shows: triggersText,
   }),
   endpoint("PATCH /v1/projects/:pid", {
     name: "projects update",
@@ -157,23 +157,23 @@ export const projectCommands = [
         value: "STATE",
         about: "on or paused",
         sets: "triggers_paused",
-        reads: (text: string, label: string) => oneOf(text, ["on", "paused"], label) === "paused",
+        reads: (text: string, label: string) => parseWord(text, ["on", "paused"], label) === "paused",
       },
       "default-role": {
         value: "ROLE",
         about: "Of the account's other people: none, viewer or member",
         reads: (text: string, label: string) =>
-          text === "none" ? null : oneOf(text, ["none", "viewer", "member"], label),
+          text === "none" ? null : parseWord(text, ["none", "viewer", "member"], label),
       },
       "merge-role": { value: "ROLE", about: "Who may merge: member or owner" },
       approvals: {
         value: "COUNT",
         about: "How many people must approve before a merge, 0 to 10",
         sets: "approvals_required",
-        reads: (text: string, label: string) => Number(oneOf(text, APPROVALS, label)),
+        reads: (text: string, label: string) => Number(parseWord(text, APPROVALS, label)),
       },
     },
-    shows: shown,
+    shows: projectText,
   }),
   endpoint("DELETE /v1/projects/:pid", {
     name: "projects delete",
@@ -187,13 +187,13 @@ export const projectCommands = [
       });
       return { question: `Type the project's name, ${value.name}, to delete it:`, name: value.name };
     },
-    shows: shown,
+    shows: projectText,
   }),
   endpoint("POST /v1/projects/:pid/restore", {
     name: "projects restore",
     about: "Undo the deletion of a project",
     takes: ["PROJECT"],
-    shows: shown,
+    shows: projectText,
   }),
   ...repositoryCredentialCommands,
 ];

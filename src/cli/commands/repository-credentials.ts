@@ -22,9 +22,9 @@ export const repositoryCredentialCommands = [
     takes: ["[PROJECT]"],
     shows: ({ steps }) => steps.flatMap(stepLines).join("\n"),
     fails: ({ steps }) => {
-      const failed = steps.find(({ outcome }) => outcome === "failed");
-      if (failed === undefined) return null;
-      return new Failure(EXIT.refused, "check_failed", { message: `The step ${failed.step} failed.` });
+      const failure = steps.find(({ outcome }) => outcome === "failed");
+      if (failure === undefined) return null;
+      return new Failure(EXIT.refused, "check_failed", { message: `The step ${failure.step} failed.` });
     },
   }),
   endpoint("PUT /v1/projects/:pid/repository/credential", {

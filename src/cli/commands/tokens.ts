@@ -10,7 +10,7 @@ import { logout } from "./logout.ts";
 const NAMES_MAX = 200;
 
 /** The names of the account's people, by id. */
-const namesOf = async (client: Client): Promise<ReadonlyMap<string, string>> => {
+const readNames = async (client: Client): Promise<ReadonlyMap<string, string>> => {
   const { value } = await client.call("GET /v1/people", { query: { limit: NAMES_MAX } });
   return new Map(value.people.map(({ id, name }) => [id, name]));
 };
@@ -41,7 +41,7 @@ export const tokenCommands = [
     rows: "tokens",
     columns: async ({ api }, { tokens }) => {
       const isShared = new Set(tokens.map(({ user_id: id }) => id)).size > 1;
-      const names = isShared ? await namesOf(api()) : null;
+      const names = isShared ? await readNames(api()) : null;
       return {
         TOKEN: "id",
         CREATED: "created_at",

@@ -13,14 +13,14 @@ type Fire = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
 
 const FIRES = "GET /v1/projects/:pid/fires";
 
-const stateOf = ({ enabled }: Trigger, paused: boolean): string =>
+const triggerState = ({ enabled }: Trigger, paused: boolean): string =>
   enabled ? (paused ? "paused" : "on") : "off";
 
 /** What a filter includes although it starts nothing by default. */
 const INCLUDED = ["deletions", "own_pushes", "own_requests", "own_comments"] as const;
 
 /** A filter in one line. */
-const filterOf = ({ filter }: Trigger): string => {
+const filterText = ({ filter }: Trigger): string => {
   if (filter === undefined) return "";
   const pairs = (of: typeof filter.if) =>
     Object.entries(of ?? {}).map(([path, value]) => `${path} = ${String(value)}`);
@@ -37,7 +37,7 @@ const PAUSED =
   "All triggers of this project are paused. Webhook deliveries get a 404 response; see `platform triggers refused`.";
 
 /** The triggers, and below them the errors of invalid entries. */
-export const listed = ({
+export const triggersText = ({
   triggers,
   errors,
   manifest,
@@ -47,10 +47,10 @@ export const listed = ({
   const columns: Columns<Trigger> = {
     SLUG: "slug",
     TYPE: "type",
-    STATE: (trigger) => stateOf(trigger, paused),
+    STATE: (trigger) => triggerState(trigger, paused),
     "LAST FIRED": "last_fired_at",
     NEXT: "next_fire_at",
-    ONLY: filterOf,
+    ONLY: filterText,
     WHEN: (trigger) => trigger.cron ?? trigger.webhook_url ?? "",
   };
   const wrong = errors.map(({ slug, path, line, message }) => {
@@ -62,17 +62,17 @@ export const listed = ({
   const stale = manifest.stale
     ? ["The manifest cannot be read. The triggers of its last valid version stay active."]
     : [];
-  const warned = warnings.map(({ message }) => visible(message));
+  const warningLines = warnings.map(({ message }) => visible(message));
   return [
     recordTable(columns, triggers, "No triggers."),
     ...wrong,
     ...stale,
-    ...warned,
+    ...warningLines,
     ...(paused ? [PAUSED] : []),
   ].join("\n");
 };
 
-const fired = ({ status, session_id: id }: Answer<"POST /v1/projects/:pid/fires/:id/replay">): string =>
+const replayText = ({ status, session_id: id }: Answer<"POST /v1/projects/:pid/fires/:id/replay">): string =>
   visible(`${status}: session ${id}`);
 
 const FORM = "application/x-www-form-urlencoded";
@@ -109,7 +109,7 @@ const CHANGES = {
 } as const;
 
 /** A trigger's change, or a new one: what became of its change request. */
-export const proposed = ({
+export const proposalText = ({
   number,
   status,
   title,
@@ -122,14 +122,14 @@ const changing = (action: keyof typeof CHANGES) =>
     takes: ["SLUG"],
     options: { merge: { about: "Merge the change request now, if you may merge" } },
     always: { action },
-    shows: proposed,
+    shows: proposalText,
   });
 
 export const triggerCommands = [
   endpoint("GET /v1/projects/:pid/triggers", {
     name: "triggers list",
     about: "List the triggers of a project and the errors of its manifest",
-    shows: listed,
+    shows: triggersText,
   }),
   triggersWhy,
   endpoint("POST /v1/projects/:pid/triggers/:slug/fire", {
@@ -140,7 +140,7 @@ export const triggerCommands = [
       text: { value: "TEXT", about: "message.text of the prompt's template" },
       source: { value: "TEXT", about: "message.source" },
     },
-    shows: fired,
+    shows: replayText,
   }),
   endpoint("POST /v1/projects/:pid/triggers/:slug/preview", {
     name: "triggers preview",
@@ -241,7 +241,7 @@ export const triggerCommands = [
     name: "triggers replay",
     about: "Replay a fire with its stored request",
     takes: ["FIRE"],
-    shows: fired,
+    shows: replayText,
   }),
   endpoint("DELETE /v1/projects/:pid/fires/:id", {
     name: "triggers cancel",

@@ -133,7 +133,7 @@ type AnyRow = Partial<{
   readonly shows: (value: unknown, call: AnyCall) => MaybePromise<Text>;
 }>;
 
-const shown = async (row: AnyRow, value: unknown, call: AnyCall): Promise<Text> => {
+const answerText = async (row: AnyRow, value: unknown, call: AnyCall): Promise<Text> => {
   const { rows, columns = {}, none = "", below, done, shows } = row;
   const last = Object.values(call.given).findLast((word) => word !== undefined) ?? "";
   if (done !== undefined) return visible(`${last} ${done}`);
@@ -163,20 +163,20 @@ export const endpoint = <
     ...(route.includes(":pid") && row.takes?.[0] !== "PROJECT" && { inProject: true }),
     run: async (typed) => {
       const call = typed as unknown as AnyCall;
-      const filled = filledBy(route, row.takes ?? [], options);
+      const filling = filledBy(route, row.takes ?? [], options);
       // The command line is checked before anything is sent.
-      const path = filled.path(call);
-      const fields = await filled.fields(call);
+      const path = filling.path(call);
+      const fields = await filling.fields(call);
       const more = await row.sends?.(typed);
       const payload = { ...row.always, ...more?.payload, ...fields.payload };
-      checkBody(filled.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
+      checkBody(filling.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
       const request = {
-        params: { ...(await filled.project(call)), ...path },
+        params: { ...(await filling.project(call)), ...path },
         query: { ...more?.query, ...fields.query },
         ...(definition.body !== undefined && { payload }),
       };
       const { value, text } = await call.api().call(route, request as unknown as Request<R>);
-      const result = await shown(row as unknown as AnyRow, value, call);
+      const result = await answerText(row as unknown as AnyRow, value, call);
       const outcome = { json: text, ...(typeof result === "string" ? { text: result } : result) };
       const failure = row.fails?.(value, typed) ?? null;
       if (failure === null) return outcome;

@@ -1,7 +1,7 @@
 /** The fields of the API's requests, as a command line gives them. */
 import { usage } from "../failure.ts";
 import type { Input } from "../input.ts";
-import { anyId, count, oneOf } from "../words.ts";
+import { anyId, count, parseWord } from "../words.ts";
 
 /** How a field is read. Words: it is one of them. */
 export type Kind =
@@ -58,7 +58,7 @@ const fieldValue = (text: string, kind: Kind, label: string): unknown => {
   if (kind === "id") return anyId(text, label);
   if (typeof kind === "string") return text;
   if ("each" in kind) return listWords(text).map((word) => fieldValue(word, kind.each, `Each of ${label}`));
-  return oneOf(text, kind, label);
+  return parseWord(text, kind, label);
 };
 
 /** Undefined: it is not given. */

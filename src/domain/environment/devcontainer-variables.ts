@@ -39,7 +39,7 @@ const WITH_DEFAULT = /^(?:env|localEnv):[^:]*:/;
  */
 export const resolveReferences = (text: string): Result.Result<string, string> => {
   let unknownReference: string | null = null;
-  const expanded = text.replaceAll(/\$\{([^{}]*)\}/g, (reference, name: string) => {
+  const result = text.replaceAll(/\$\{([^{}]*)\}/g, (reference, name: string) => {
     const folder = FOLDERS.get(name);
     if (folder !== undefined) return folder;
     const [start] = WITH_DEFAULT.exec(name) ?? [];
@@ -47,7 +47,7 @@ export const resolveReferences = (text: string): Result.Result<string, string> =
     if (UNKNOWN.test(name)) unknownReference ??= reference;
     return reference;
   });
-  return unknownReference === null ? Result.succeed(expanded) : Result.fail(unknownReference);
+  return unknownReference === null ? Result.succeed(result) : Result.fail(unknownReference);
 };
 
 /** Why a reference has no value. */

@@ -201,13 +201,13 @@ export const readDockerfileFields = (fields: Fields): Read<DockerfileFields> => 
 const UNKNOWN_MAX = 10;
 
 const unknownFaults = (fields: Fields): readonly EnvironmentFault[] => {
-  const known = FIELDS.map((name) => `\`${name}\``).join(", ");
+  const knownFields = FIELDS.map((name) => `\`${name}\``).join(", ");
   return Object.keys(fields)
     .filter((name) => !(FIELDS as readonly string[]).includes(name))
     .slice(0, UNKNOWN_MAX)
     .map((name) => ({
       path: `environment.${name}`,
-      message: `Unknown field \`${name}\`. [environment] has ${known}.`,
+      message: `Unknown field \`${name}\`. [environment] has ${knownFields}.`,
     }));
 };
 
@@ -220,8 +220,8 @@ const conflictFaults = ({
   secrets,
   ...fields
 }: Fields): readonly EnvironmentFault[] => {
-  const built = { ...(devcontainer !== undefined && { devcontainer }), ...fields };
-  const others = image === undefined ? fields : { ...built, ...(secrets !== undefined && { secrets }) };
+  const build = { ...(devcontainer !== undefined && { devcontainer }), ...fields };
+  const others = image === undefined ? fields : { ...build, ...(secrets !== undefined && { secrets }) };
   if (image === undefined && devcontainer === undefined) return [];
   return Object.keys(others)
     .filter((name) => (FIELDS as readonly string[]).includes(name))
@@ -251,22 +251,22 @@ export const readEnvironment = (table: unknown): Read<ManifestEnvironment> => {
   const { image, devcontainer, setup: _setup, warm: _warm, ...built } = fields;
   const dockerfile = readDockerfileFields(built);
   const secrets = readSecrets(built["secrets"] ?? []);
-  const named = image === undefined ? Result.succeed(null) : readImage(image);
+  const imageRead = image === undefined ? Result.succeed(null) : readImage(image);
   const path =
     devcontainer === undefined ? Result.succeed(null) : readFile(devcontainer, "environment.devcontainer");
-  const read = Result.all({ named, path, dockerfile, secrets });
+  const read = Result.all({ named: imageRead, path, dockerfile, secrets });
   const faults = [
     ...unknownFaults(fields),
     ...conflictFaults(fields),
-    ...faultsIn(named, path, dockerfile, secrets),
+    ...faultsIn(imageRead, path, dockerfile, secrets),
   ];
   if (Result.isFailure(read) || faults.length > 0) return Result.fail(faults);
-  const mounted = read.success.secrets.length > 0 && { secrets: read.success.secrets };
+  const mount = read.success.secrets.length > 0 && { secrets: read.success.secrets };
   if (read.success.named !== null) return Result.succeed({ kind: "image", image: read.success.named });
   if (read.success.path !== null)
-    return Result.succeed({ kind: "devcontainer", path: read.success.path, ...mounted });
+    return Result.succeed({ kind: "devcontainer", path: read.success.path, ...mount });
   const isNamed = Object.keys(built).length > 0;
-  return Result.succeed({ kind: "dockerfile", isNamed, ...read.success.dockerfile, ...mounted });
+  return Result.succeed({ kind: "dockerfile", isNamed, ...read.success.dockerfile, ...mount });
 };
 
 /** The longest setup command, in characters. */

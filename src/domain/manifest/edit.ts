@@ -210,8 +210,8 @@ const cutAll = (source: Source, cut: readonly Statement[]): readonly Splice[] =>
 const applyToSource = ({ text, end }: Source, splices: readonly Splice[]): string => {
   const result = applySplices(text, splices);
   if (!splices.some(({ from, to }) => to === text.length && from < to)) return result;
-  const trimmed = result.trimEnd();
-  return trimmed === "" ? "" : trimmed + end;
+  const body = result.trimEnd();
+  return body === "" ? "" : body + end;
 };
 
 const isSameText = (one: unknown, other: unknown): boolean =>
@@ -470,6 +470,6 @@ export const changeManifest = (bytes: Uint8Array, change: TriggerChange): Change
   const faults = wishFaults(change, before);
   if (faults.length > 0) return refusedWish(faults);
   const text = Buffer.from(bytes).toString("utf8");
-  const edited = changedText(text, change);
-  return Result.isSuccess(edited) && edited.success === text ? Result.fail({ kind: "same" }) : edited;
+  const edit = changedText(text, change);
+  return Result.isSuccess(edit) && edit.success === text ? Result.fail({ kind: "same" }) : edit;
 };

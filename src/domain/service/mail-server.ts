@@ -25,7 +25,7 @@ export const MAIL_SERVER_EXPECTED =
 export const MAIL_FROM_EXPECTED =
   "an address or `Name <address>` in one line of ASCII, for example Platform <platform@example.com>";
 
-const unescaped = (text: string): string | null => {
+const unescape = (text: string): string | null => {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -39,7 +39,7 @@ export const parseMailServer = (text: string): Result.Result<MailServer, string>
   const isKnown = url !== null && (url.protocol === "smtp:" || url.protocol === "smtps:");
   if (!isKnown || url.hostname === "" || !/^\/?$/.test(url.pathname) || url.search !== "" || url.hash !== "")
     return Result.fail(MAIL_SERVER_EXPECTED);
-  const [user, password] = [unescaped(url.username), unescaped(url.password)];
+  const [user, password] = [unescape(url.username), unescape(url.password)];
   // A user without a password, or the reverse, is a mistake in writing the URL.
   if (user === null || password === null || (user === "") !== (password === ""))
     return Result.fail(MAIL_SERVER_EXPECTED);

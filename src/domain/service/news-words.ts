@@ -35,9 +35,9 @@ const REMARKS: Readonly<Record<string, string>> = {
 /** @param readerId who reads is "you". Null: everybody has a name */
 export const entryText = (entry: NewsEntry, readerId: string | null): string => {
   const { kind, state, reviewer } = entry;
-  const nameOf = (person: Person | null, otherwise: string): string =>
+  const personName = (person: Person | null, otherwise: string): string =>
     person?.id === readerId ? "you" : (person?.name ?? otherwise);
-  const doer = entry.person === null ? null : nameOf(entry.person, "");
+  const doer = entry.person === null ? null : personName(entry.person, "");
   const who = doer === "you" ? "You" : (doer ?? "An agent");
   switch (kind) {
     case "session.turn_ended":
@@ -53,7 +53,7 @@ export const entryText = (entry: NewsEntry, readerId: string | null): string => 
     case "change_request.opened":
       return `${who} opened it`;
     case "change_request.review_requested":
-      return `${who} ${who === "You" ? "ask" : "asks"} ${nameOf(reviewer, "somebody")} for a review`;
+      return `${who} ${who === "You" ? "ask" : "asks"} ${personName(reviewer, "somebody")} for a review`;
     case "change_request.remarked":
       return `${who} ${who === "You" && state === "changes_requested" ? "ask for changes" : (REMARKS[state ?? ""] ?? "commented")}`;
     case "change_request.merged":

@@ -22,9 +22,9 @@ const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Null if it began with a branch, or an earlier version let a program write the field. */
 export const begunFrom = ({ metadata }: { readonly metadata: Metadata }): BegunFrom | null => {
-  const recorded = metadata[FIELD];
-  if (typeof recorded !== "object" || recorded === null) return null;
-  const { session_id, turn_id, title, at } = recorded as Metadata;
+  const record = metadata[FIELD];
+  if (typeof record !== "object" || record === null) return null;
+  const { session_id, turn_id, title, at } = record as Metadata;
   if (typeof session_id !== "string" || !ID.test(session_id) || typeof title !== "string") return null;
   return {
     session_id,

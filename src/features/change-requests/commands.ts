@@ -5,7 +5,7 @@ import { command } from "../../cli/command.ts";
 import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { usage } from "../../cli/failure.ts";
 import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
-import { anyId, count, oneOf, sessionId } from "../../cli/words.ts";
+import { anyId, count, parseWord, sessionId } from "../../cli/words.ts";
 import { page, pageNote, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
 import { quantity } from "../../domain/counted.ts";
 
@@ -159,8 +159,8 @@ const list = command({
     ...pageOptions,
   },
   run: async ({ options, api, project, note }) => {
-    const status = oneOf(options.status, ["open", "merged", "closed"], "--status");
-    const reviewer = oneOf(options.reviewer, ["me"], "--reviewer");
+    const status = parseWord(options.status, ["open", "merged", "closed"], "--status");
+    const reviewer = parseWord(options.reviewer, ["me"], "--reviewer");
     const query = {
       ...page(options),
       ...(status !== undefined && { status }),
@@ -314,7 +314,7 @@ const comment = endpoint(REMARK, {
   sends: ({ options: { body, file, lines, side } }) => {
     if (body === undefined) throw usage("--body is missing.");
     if ((file === undefined) !== (lines === undefined)) throw usage("Give --file and --lines together.");
-    const version = oneOf(side, ["head", "base"], "--side") ?? "head";
+    const version = parseWord(side, ["head", "base"], "--side") ?? "head";
     if (file === undefined || lines === undefined) return {};
     return { payload: { place: { file, side: version, ...readLines(lines) } } };
   },

@@ -11,7 +11,7 @@ import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { listWords } from "../../cli/endpoint/fields.ts";
 import type { Input } from "../../cli/input.ts";
 import { fields, timeOrDash, visible } from "../../cli/terminal.ts";
-import { oneOf } from "../../cli/words.ts";
+import { parseWord } from "../../cli/words.ts";
 
 type Provider = Answer<"GET /v1/model-providers">["model_providers"][number];
 
@@ -122,7 +122,7 @@ const add = command({
     ...owners,
   },
   run: async ({ given, options, input, ...rest }) => {
-    const kind = oneOf(options.kind, KINDS, "--kind");
+    const kind = parseWord(options.kind, KINDS, "--kind");
     if (kind === undefined) throw usage(`Give --kind: one of ${KINDS.join(", ")}.`);
     const modelIds = options.models === undefined ? undefined : listWords(options.models);
     const { add: adds } = await ownedProviders({ options, ...rest });

@@ -156,8 +156,8 @@ const once = Effect.fnUntraced(function* <A>(
   yield* untilOpen(client, key);
   const token = yield* Effect.mapError(access.token(stale), final);
   if (token === stale) return yield* Effect.fail(githubRefusal(401, ""));
-  const exchanged = yield* exchange(client, access, { call, token });
-  const { answer } = exchanged;
+  const outcome = yield* exchange(client, access, { call, token });
+  const { answer } = outcome;
   const message = hostMessage(answer, token);
   const isRateLimit = isLimited(answer.status, answer.headers, message);
   yield* client.limits.heard(key, answer.headers, isRateLimit);
@@ -167,7 +167,7 @@ const once = Effect.fnUntraced(function* <A>(
   if (call.known?.includes(answer.status) === true) return { ok: false, status: answer.status, message };
   if (answer.status === 401 && stale === null) return yield* once(client, access, { call, stale: token });
   if (answer.status === 304 || (answer.status >= 200 && answer.status < 300))
-    return yield* read(client, { place: `${key} ${call.path}`, call }, exchanged);
+    return yield* read(client, { place: `${key} ${call.path}`, call }, outcome);
   return yield* Effect.fail(githubRefusal(answer.status, message));
 });
 

@@ -118,7 +118,7 @@ const renew = Effect.fnUntraced(function* (entry: Entry, making: ReturnType<type
 });
 
 export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses => {
-  const allowed = new Set(allowHosts);
+  const hosts = new Set(allowHosts);
   const entries = new BoundedMap<string, Entry>(TOKENS_KEPT);
 
   const tokenEntry = (key: string): Entry => {
@@ -147,7 +147,7 @@ export const makeAccesses = (api: Api, allowHosts: readonly string[]): Accesses 
   };
 
   return (source, credential) => {
-    const host = readCodeHost(source, allowed);
+    const host = readCodeHost(source, hosts);
     if (Result.isFailure(host)) {
       return Effect.fail(cannot(`The code host is not allowed: ${host.failure}`));
     }

@@ -8,13 +8,13 @@ import type { Duplex } from "node:stream";
 export const listen = (channel: Duplex, maxLineBytes: number, hear: (line: string) => void): void => {
   let rest: Buffer = Buffer.alloc(0);
   channel.on("data", (chunk: Buffer) => {
-    const received = Buffer.concat([rest, chunk]);
+    const bytes = Buffer.concat([rest, chunk]);
     let from = 0;
-    for (let end = received.indexOf(0x0a); end !== -1; end = received.indexOf(0x0a, from)) {
-      hear(received.toString("utf8", from, end));
+    for (let end = bytes.indexOf(0x0a); end !== -1; end = bytes.indexOf(0x0a, from)) {
+      hear(bytes.toString("utf8", from, end));
       from = end + 1;
     }
-    rest = received.subarray(from);
+    rest = bytes.subarray(from);
     if (rest.length > maxLineBytes) channel.destroy();
   });
 };

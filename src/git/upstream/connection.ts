@@ -49,9 +49,9 @@ const read = Effect.fnUntraced(function* (
 ) {
   const remote = yield* openRemote(repository, options);
   const head = branch === null ? (yield* listRemote(remote, ["HEAD"])).get("HEAD") : undefined;
-  const wanted = branch ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? null;
-  const ref = `refs/heads/${wanted ?? "main"}`;
-  return { wanted, isThere: (yield* listRemote(remote, [ref])).has(ref) };
+  const target = branch ?? /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? null;
+  const ref = `refs/heads/${target ?? "main"}`;
+  return { wanted: target, isThere: (yield* listRemote(remote, [ref])).has(ref) };
 }, Effect.scoped);
 
 /** @param findRemote null for an upstream of another kind: it has no steps here. */

@@ -16,7 +16,7 @@ export const shownOwnCredentials = Effect.fnUntraced(function* (params: Params) 
   const caller = yield* Caller;
   const session = yield* sessionFor(caller, params);
   const { executor } = yield* (yield* Manifests).current(yield* projectFor(caller, params.pid));
-  const suspension = yield* (yield* Suspensions).of(session.id);
+  const suspension = yield* (yield* Suspensions).get(session.id);
   const isInside = yield* (yield* OwnSubscriptions).isInside(session.id);
   return {
     subscription: isInside,

@@ -26,7 +26,7 @@ const absent = (what: string): Failure =>
 
 const userWire = ({ id, accountId, name, role }: User) => ({ id, account_id: accountId, name, role });
 
-const paged = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
+const pageWire = <A, W>({ items, nextCursor }: Page<A>, wire: (item: A) => W) => ({
   items: items.map(wire),
   next_cursor: nextCursor,
 });
@@ -55,7 +55,7 @@ const accountOr404 = Effect.fnUntraced(function* (id: string) {
 export const listAccounts = (environment: Environment, request: PageRequest) =>
   onStore(
     environment,
-    Effect.flatMap(Accounts, ({ list }) => Effect.map(list(request), (page) => paged(page, accountWire))),
+    Effect.flatMap(Accounts, ({ list }) => Effect.map(list(request), (page) => pageWire(page, accountWire))),
   );
 
 export const createAccount = (
@@ -111,7 +111,7 @@ export const listUsers = (environment: Environment, accountId: string, request: 
     environment,
     Effect.gen(function* () {
       yield* accountOr404(accountId);
-      return paged(yield* (yield* Accounts).users(accountId, request), userWire);
+      return pageWire(yield* (yield* Accounts).users(accountId, request), userWire);
     }),
   );
 
@@ -142,7 +142,7 @@ export const listTokens = (environment: Environment, accountId: string, request:
     environment,
     Effect.gen(function* () {
       yield* accountOr404(accountId);
-      return paged(yield* (yield* Identity).listTokens({ accountId, userId: null }, request), tokenWire);
+      return pageWire(yield* (yield* Identity).listTokens({ accountId, userId: null }, request), tokenWire);
     }),
   );
 
@@ -200,8 +200,8 @@ export const deleteToken = (environment: Environment, accountId: string, tokenId
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;
       const row = { action: "token.deleted", target: tokenId, accountId } as const;
-      const deleted = (yield* Identity).deleteToken({ accountId, userId: null }, tokenId, now);
-      if (!(yield* deleted.pipe(withAudit((isDeleted) => (isDeleted ? row : null)))))
+      const deletion = (yield* Identity).deleteToken({ accountId, userId: null }, tokenId, now);
+      if (!(yield* deletion.pipe(withAudit((isDeleted) => (isDeleted ? row : null)))))
         return yield* Effect.fail(absent("token"));
     }),
   );

@@ -6,7 +6,7 @@ import { command, type Command, type Outcome } from "../../cli/command.ts";
 import { page, pageOptions } from "../../cli/commands/lists.ts";
 import { usage } from "../../cli/failure.ts";
 import { localTable as table, time, timeOrDash, visible } from "../../cli/terminal.ts";
-import { anyId, oneOf } from "../../cli/words.ts";
+import { anyId, parseWord } from "../../cli/words.ts";
 import type { AccountRole } from "../../domain/person/role.ts";
 import type { Tier } from "../../domain/person/tier.ts";
 import { quantity } from "../../domain/counted.ts";
@@ -29,13 +29,13 @@ const request = (options: Parameters<typeof page>[0]) => {
 };
 
 /** The API's rule for names. */
-const named = (name: string): string => {
+const checkName = (name: string): string => {
   if (isBlank(name) || isLongerThan(name, NAME_MAX) || !isOneLine(name) || !name.isWellFormed())
     throw usage(`NAME must be one line of 1 to ${NAME_MAX} characters.`);
   return name;
 };
 
-const required = (id: string | undefined, option: string): string => {
+const requireId = (id: string | undefined, option: string): string => {
   if (id === undefined) throw usage(`--${option} is missing.`);
   return anyId(id, `--${option}`);
 };
@@ -63,8 +63,8 @@ const accountList = command({
   run: async ({ options, environment, note }) => {
     const { perform } = await import("./perform.ts");
     const { listAccounts } = await import("./accounts.ts");
-    const found = await perform(listAccounts(environment, request(options)));
-    const rows = found.items.map((account) => [
+    const accountPage = await perform(listAccounts(environment, request(options)));
+    const rows = accountPage.items.map((account) => [
       account.id,
       account.tier,
       `${account.active_sessions} of ${account.session_cap}`,
@@ -72,7 +72,7 @@ const accountList = command({
       account.name,
     ]);
     const text = table(["ACCOUNT", "TIER", "SESSIONS", "WAITING", "NAME"], rows, "No accounts.");
-    return listing("accounts", found, { text, note });
+    return listing("accounts", accountPage, { text, note });
   },
 });
 
@@ -83,11 +83,11 @@ const accountCreate = command({
   options: { tier: { value: "TIER", about: `${TIERS.join(", ")} (PLATFORM_DEFAULT_TIER)` } },
   notes: NOTES,
   run: async ({ given, options, environment }) => {
-    const wish = { name: named(given.NAME), tier: oneOf(options.tier, TIERS, "--tier") };
+    const wish = { name: checkName(given.NAME), tier: parseWord(options.tier, TIERS, "--tier") };
     const { perform } = await import("./perform.ts");
     const { createAccount } = await import("./accounts.ts");
-    const made = await perform(createAccount(environment, wish));
-    return { json: JSON.stringify(made), text: visible(`${made.id} ${made.tier} ${made.name}`) };
+    const account = await perform(createAccount(environment, wish));
+    return { json: JSON.stringify(account), text: visible(`${account.id} ${account.tier} ${account.name}`) };
   },
 });
 
@@ -101,12 +101,12 @@ const userList = command({
   options: { ...accountOption, ...pageOptions },
   notes: NOTES,
   run: async ({ options, environment, note }) => {
-    const accountId = required(options.account, "account");
+    const accountId = requireId(options.account, "account");
     const { perform } = await import("./perform.ts");
     const { listUsers } = await import("./accounts.ts");
-    const found = await perform(listUsers(environment, accountId, request(options)));
-    const text = table(["USER", "NAME", "ROLE"], found.items.map(({ id, name, role }) => [id, name, role]), "No users."); // prettier-ignore
-    return listing("users", found, { text, note });
+    const userPage = await perform(listUsers(environment, accountId, request(options)));
+    const text = table(["USER", "NAME", "ROLE"], userPage.items.map(({ id, name, role }) => [id, name, role]), "No users."); // prettier-ignore
+    return listing("users", userPage, { text, note });
   },
 });
 
@@ -120,12 +120,12 @@ const userCreate = command({
   },
   notes: NOTES,
   run: async ({ given, options, environment }) => {
-    const role = oneOf(options.role, ROLES, "--role") ?? ROLES[0];
-    const wish = { name: named(given.NAME), accountId: required(options.account, "account"), role };
+    const role = parseWord(options.role, ROLES, "--role") ?? ROLES[0];
+    const wish = { name: checkName(given.NAME), accountId: requireId(options.account, "account"), role };
     const { perform } = await import("./perform.ts");
     const { createUser } = await import("./accounts.ts");
-    const made = await perform(createUser(environment, wish));
-    return { json: JSON.stringify(made), text: visible(`${made.id} ${made.name}`) };
+    const user = await perform(createUser(environment, wish));
+    return { json: JSON.stringify(user), text: visible(`${user.id} ${user.name}`) };
   },
 });
 
@@ -135,11 +135,11 @@ const tokenList = command({
   options: { ...accountOption, ...pageOptions },
   notes: NOTES,
   run: async ({ options, environment, note }) => {
-    const accountId = required(options.account, "account");
+    const accountId = requireId(options.account, "account");
     const { perform } = await import("./perform.ts");
     const { listTokens } = await import("./accounts.ts");
-    const found = await perform(listTokens(environment, accountId, request(options)));
-    const rows = found.items.map((token) => [
+    const tokenPage = await perform(listTokens(environment, accountId, request(options)));
+    const rows = tokenPage.items.map((token) => [
       token.id,
       time(token.created_at),
       timeOrDash(token.last_used_at),
@@ -148,7 +148,7 @@ const tokenList = command({
       token.name,
     ]);
     const text = table(["TOKEN", "CREATED", "USED", "EXPIRES", "PROJECT", "NAME"], rows, "No tokens.");
-    return listing("tokens", found, { text, note });
+    return listing("tokens", tokenPage, { text, note });
   },
 });
 
@@ -172,18 +172,18 @@ const tokenCreate = command({
   },
   notes: NOTES,
   run: async ({ given, options, environment, note }) => {
-    const bound = options["bound-to"];
+    const binding = options["bound-to"];
     const wish = {
-      name: named(given.NAME),
-      userId: required(options.user, "user"),
-      projectId: bound === undefined ? null : anyId(bound, "--bound-to"),
+      name: checkName(given.NAME),
+      userId: requireId(options.user, "user"),
+      projectId: binding === undefined ? null : anyId(binding, "--bound-to"),
       expiresAt: expiry(options.expires),
     };
     const { perform } = await import("./perform.ts");
     const { createToken } = await import("./accounts.ts");
-    const made = await perform(createToken(environment, wish));
-    note(`Token ${made.id}. It is shown only once:`);
-    return { json: JSON.stringify(made), text: made.token };
+    const token = await perform(createToken(environment, wish));
+    note(`Token ${token.id}. It is shown only once:`);
+    return { json: JSON.stringify(token), text: token.token };
   },
 });
 
@@ -195,7 +195,7 @@ const tokenDelete = command({
   options: accountOption,
   notes: `TOKEN is the id from \`platform admin token list\`.\n\n${NOTES}`,
   run: async ({ given, options, environment }) => {
-    const [id, accountId] = [anyId(given.TOKEN, "TOKEN"), required(options.account, "account")];
+    const [id, accountId] = [anyId(given.TOKEN, "TOKEN"), requireId(options.account, "account")];
     const { perform } = await import("./perform.ts");
     const { deleteToken } = await import("./accounts.ts");
     await perform(deleteToken(environment, accountId, id));
@@ -210,7 +210,7 @@ const tierSet = command({
   notes: `A lower cap does not stop sessions, but new ones wait for a free slot. With a higher cap, queued fires start within seconds.\n\n${NOTES}`,
   run: async ({ given, environment }) => {
     const accountId = anyId(given.ACCOUNT, "ACCOUNT");
-    const tier = oneOf(given.TIER, TIERS, "TIER") ?? TIERS[0];
+    const tier = parseWord(given.TIER, TIERS, "TIER") ?? TIERS[0];
     const { perform } = await import("./perform.ts");
     const { setTier } = await import("./accounts.ts");
     const { session_cap: cap, ...account } = await perform(setTier(environment, accountId, tier));
@@ -236,15 +236,15 @@ every service with the new key. Run the command on the service's machine, as its
   run: async ({ options, environment }) => {
     const { perform } = await import("./perform.ts");
     const { rotateMasterKey } = await import("./master-key.ts");
-    const made = await perform(rotateMasterKey(environment, options["new-key-file"] ?? null));
+    const rotation = await perform(rotateMasterKey(environment, options["new-key-file"] ?? null));
     const then =
-      made.key === "given"
+      rotation.key === "given"
         ? "Start every service with PLATFORM_MASTER_KEY set to the new key."
-        : `The new key is in ${made.data_dir}/master-key.`;
+        : `The new key is in ${rotation.data_dir}/master-key.`;
     return {
-      json: JSON.stringify(made),
+      json: JSON.stringify(rotation),
       text: visible(
-        `Master key ${made.version} now encrypts ${quantity(made.secrets, "secret")}, ${quantity(made.repository_credentials, "repository credential")}, ${quantity(made.connector_credentials, "connector credential")}, ${quantity(made.outbound_webhooks, "outbound webhook")}, ${quantity(made.model_providers, "model provider")} and ${quantity(made.subscriptions, "subscription")}. ${then}`,
+        `Master key ${rotation.version} now encrypts ${quantity(rotation.secrets, "secret")}, ${quantity(rotation.repository_credentials, "repository credential")}, ${quantity(rotation.connector_credentials, "connector credential")}, ${quantity(rotation.outbound_webhooks, "outbound webhook")}, ${quantity(rotation.model_providers, "model provider")} and ${quantity(rotation.subscriptions, "subscription")}. ${then}`,
       ),
     };
   },

@@ -39,9 +39,9 @@ const orphans = async (
 ): Promise<Outcome> => {
   const { perform } = await import("./perform.ts");
   const { podCluster, containerEngine, findOrphans, ownDataDirectory } = await import("./orphans.ts");
-  const named = of ?? (end ? ownDataDirectory(environment) : null);
+  const owner = of ?? (end ? ownDataDirectory(environment) : null);
   const wish = {
-    of: named === ALL ? null : named,
+    of: owner === ALL ? null : owner,
     engine: containerEngine(environment),
     cluster: podCluster(environment),
   };
@@ -131,11 +131,11 @@ Run the command on the service's machine, as its user and with its settings. The
     const { perform } = await import("./perform.ts");
     const { pruneMerged } = await import("./prune.ts");
     const branches = await perform(pruneMerged(environment, { projectId, isDryRun }));
-    const done = isDryRun ? "would be removed" : "removed";
+    const outcome = isDryRun ? "would be removed" : "removed";
     const rows = branches.map((branch) => [
       branch.project_id,
       branch.session_id,
-      branch.outcome === "removed" ? done : `kept: ${branch.reason ?? ""}`,
+      branch.outcome === "removed" ? outcome : `kept: ${branch.reason ?? ""}`,
     ]);
     const text = table(["PROJECT", "BRANCH", "OUTCOME"], rows, "No merged session branches.");
     return { json: JSON.stringify({ branches, dry_run: isDryRun }), text };

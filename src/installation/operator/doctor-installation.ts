@@ -88,8 +88,8 @@ export const savesFinding = (
   projects: readonly { readonly id: string; readonly bytes: number }[],
   limit: number,
 ): Finding => {
-  const used = projects.reduce((sum, { bytes }) => sum + bytes, 0);
-  const text = `${(used / GIB).toFixed(1)} GiB`;
+  const bytesUsed = projects.reduce((sum, { bytes }) => sum + bytes, 0);
+  const text = `${(bytesUsed / GIB).toFixed(1)} GiB`;
   if (free < NEAR_FREE * total)
     return warn(
       "saved work",
@@ -132,18 +132,18 @@ export const databaseFindings = ({ major, pending, faults }: DatabaseState): rea
 const directoryFindings = async ({ dataDir }: Config): Promise<readonly Finding[]> => {
   const { bavail, bsize } = await statfs(await existingParent(dataDir));
   const disk = diskFinding(bavail * bsize);
-  const found = await stat(dataDir).catch(() => null);
-  if (found !== null && !found.isDirectory())
+  const stats = await stat(dataDir).catch(() => null);
+  if (stats !== null && !stats.isDirectory())
     return [fail("data directory", `${dataDir} is a file`, "Set PLATFORM_DATA_DIR to a directory."), disk];
   const fault = await directoryFault(dataDir);
   if (fault !== null) return [fail("data directory", `${dataDir} cannot be written`, fault.message), disk];
-  if (found === null)
+  if (stats === null)
     return [
       warn("data directory", `${dataDir} does not exist`, "Start the service, or set PLATFORM_DATA_DIR."),
       disk,
     ];
-  const text = `${dataDir}, owned by user id ${found.uid}`;
-  const isOwn = found.uid === process.getuid?.();
+  const text = `${dataDir}, owned by user id ${stats.uid}`;
+  const isOwn = stats.uid === process.getuid?.();
   return [
     isOwn ? ok("data directory", text) : warn("data directory", text, "Run doctor as the service's user."),
     disk,

@@ -74,7 +74,7 @@ const onThisMachine = Effect.fnUntraced(function* (place: Place) {
 export const examine = Effect.fnUntraced(function* (environment: Environment) {
   const config = readConfig(environment, process.cwd());
   const dataDir = yield* temporaryDirectory;
-  const found = yield* installationFindings(config);
+  const findings = yield* installationFindings(config);
   const installation = { installationId: randomUUID(), nodeId: randomUUID() };
   const place = { config, dataDir, installation, port: config.port };
   const report =
@@ -83,5 +83,5 @@ export const examine = Effect.fnUntraced(function* (environment: Environment) {
       : yield* kubernetesDoctor(kubernetesOptions(place, config.kubernetes));
   const mail = yield* examineMail(config);
   const builder = config.builder === "none" ? null : yield* builderReport({ config, dataDir, installation });
-  return { ...report, installation: [...found, mailFinding(mail), builderFinding(builder)] };
+  return { ...report, installation: [...findings, mailFinding(mail), builderFinding(builder)] };
 }, Effect.scoped);

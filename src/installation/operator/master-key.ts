@@ -53,8 +53,8 @@ export interface Rotated {
   readonly data_dir: string;
 }
 
-const failed = (code: string, message: string) => Effect.fail(new Failure(EXIT.refused, code, { message }));
-const misused = (message: string) => Effect.fail(new Failure(EXIT.usage, "usage", { message }));
+const fail = (code: string, message: string) => Effect.fail(new Failure(EXIT.refused, code, { message }));
+const failUsage = (message: string) => Effect.fail(new Failure(EXIT.usage, "usage", { message }));
 
 const attempt = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: (error) => error });
 
@@ -64,19 +64,19 @@ const nextKey = (dataDir: string, keyFile: string | null) =>
     keyFile === null ? draftKey(dataDir) : readKey((await readFile(keyFile, "utf8")).trim(), keyFile),
   );
 
-const resealed = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
+const reseal = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
   Effect.suspend(() => {
     const place =
       row.name === null ? credentialPlace(row.projectId) : { ...row, name: row.name, version: row.version };
-    const opened = unsealSecret({ current: former, former: [] }, place, row.envelope);
-    if (Result.isSuccess(opened)) {
-      const secret = { value: opened.success, nonce: randomBytes(NONCE_BYTES) };
+    const opening = unsealSecret({ current: former, former: [] }, place, row.envelope);
+    if (Result.isSuccess(opening)) {
+      const secret = { value: opening.success, nonce: randomBytes(NONCE_BYTES) };
       return Effect.succeed(sealSecret({ current, former: [] }, place, secret));
     }
     const what = row.name === null ? "The repository's credential" : `The secret "${row.name}"`;
-    return failed(
+    return fail(
       "cannot_unseal",
-      `${what} of project ${row.projectId} cannot be decrypted (${opened.failure}). Replace or delete it, then try again. Nothing was changed.`,
+      `${what} of project ${row.projectId} cannot be decrypted (${opening.failure}). Replace or delete it, then try again. Nothing was changed.`,
     );
   });
 
@@ -98,12 +98,12 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
   const decide = (found: Found) => {
     const [node] = config.databaseUrl === null ? [] : found.nodes;
     if (node !== undefined)
-      return failed(
+      return fail(
         "service_running",
         `The node ${node} of this database responded less than ${SILENT_MS / 1000} s ago. Stop every service of this DATABASE_URL, wait ${SILENT_MS / 1000} s, then try again.`,
       );
     if (found.check !== keyCheckText(keys.current))
-      return failed("conflict", "Another command replaced the master key at the same time. Try again.");
+      return fail("conflict", "Another command replaced the master key at the same time. Try again.");
     const at = retiredAt(found, now);
     const former = stillUsed([...keys.former, { ...keys.current, retiredAt: at }], found);
     return Effect.succeed({
@@ -114,43 +114,43 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
   const counts = resealDatabase({
     aliveSince: now - SILENT_MS,
     decide,
-    reseal: resealed(keys.current, current),
+    reseal: reseal(keys.current, current),
     written: () => faults("rotation.written"),
   });
   const row = { action: "master_key.rotated", changes: { version: current.version } } as const;
-  const counted = yield* counts.pipe(
+  const counters = yield* counts.pipe(
     withAudit(() => row),
     asOperator,
   );
   faults("rotation.committed");
   return {
     version: current.version,
-    secrets: counted.secrets,
-    repository_credentials: counted.credentials,
-    connector_credentials: counted.connectorCredentials + counted.connectorGrants,
-    approvals: counted.approvals,
-    outbound_webhooks: counted.receivers,
-    model_providers: counted.modelProviders,
-    subscriptions: counted.subscriptions,
+    secrets: counters.secrets,
+    repository_credentials: counters.credentials,
+    connector_credentials: counters.connectorCredentials + counters.connectorGrants,
+    approvals: counters.approvals,
+    outbound_webhooks: counters.receivers,
+    model_providers: counters.modelProviders,
+    subscriptions: counters.subscriptions,
   };
 });
 
 const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFile: string | null) {
-  const known = yield* (yield* Secrets).masterKey;
-  if (known === null)
-    return yield* failed(
+  const record = yield* (yield* Secrets).masterKey;
+  if (record === null)
+    return yield* fail(
       "never_started",
       "The service has never started with this database, so it has no master key yet.",
     );
   const key = keyFile === null ? ("file" as const) : ("given" as const);
-  const given = keyFile === null ? null : yield* nextKey(dataDir, keyFile);
-  if (given !== null && Buffer.from(given).equals(readKey(config.masterKey ?? "", "PLATFORM_MASTER_KEY")))
-    return yield* misused(`The file ${keyFile} contains the current key. Write a new key to it.`);
-  const done = given === null ? null : keyProvedBy(given, known.check);
+  const newKey = keyFile === null ? null : yield* nextKey(dataDir, keyFile);
+  if (newKey !== null && Buffer.from(newKey).equals(readKey(config.masterKey ?? "", "PLATFORM_MASTER_KEY")))
+    return yield* failUsage(`The file ${keyFile} contains the current key. Write a new key to it.`);
+  const proven = newKey === null ? null : keyProvedBy(newKey, record.check);
   // An earlier call was killed after its commit.
-  if (done !== null)
+  if (proven !== null)
     return {
-      version: done.version,
+      version: proven.version,
       secrets: 0,
       repository_credentials: 0,
       connector_credentials: 0,
@@ -161,9 +161,9 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
       data_dir: dataDir,
     };
   const keys = yield* openMasterKeys(dataDir, config);
-  const rotated = yield* rotate(keys, given ?? (yield* nextKey(dataDir, null)), config);
+  const rotation = yield* rotate(keys, newKey ?? (yield* nextKey(dataDir, null)), config);
   if (keyFile === null) yield* attempt(() => settleKey(dataDir));
-  return { ...rotated, key, data_dir: dataDir } satisfies Rotated;
+  return { ...rotation, key, data_dir: dataDir } satisfies Rotated;
 });
 
 /**
@@ -175,7 +175,7 @@ const stoppedDirectory = Effect.fnUntraced(function* (config: Config) {
   const dataDir = yield* installedDirectory(config);
   return yield* claimDataDirectory(dataDir).pipe(
     Effect.catchTag("DataDirectoryOwned", ({ pid }) =>
-      failed("service_running", `The service runs, with process id ${pid}. Stop it, then try again.`),
+      fail("service_running", `The service runs, with process id ${pid}. Stop it, then try again.`),
     ),
   );
 });
@@ -187,11 +187,11 @@ export const rotateMasterKey = Effect.fnUntraced(function* (
 ) {
   const config = readConfig(environment, process.cwd());
   if (config.masterKey !== null && keyFile === null)
-    return yield* misused(
+    return yield* failUsage(
       "PLATFORM_MASTER_KEY is set, so you must provide the new key. Write it to a file (openssl rand -hex 32) and name the file with --new-key-file.",
     );
   if (config.masterKey === null && keyFile !== null)
-    return yield* misused(
+    return yield* failUsage(
       "PLATFORM_MASTER_KEY is not set, so the installation creates the new key itself. Leave out --new-key-file, or set PLATFORM_MASTER_KEY to the current key.",
     );
   const dataDir = yield* stoppedDirectory(config);

@@ -159,7 +159,7 @@ const podGroups = async (cluster: ClusterOptions, nowMs: number): Promise<readon
     end: remove,
   }));
 
-const ended = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
+const endGroup = async ({ orphans, end }: Group): Promise<readonly Orphan[]> => {
   try {
     await end();
     return orphans;
@@ -183,7 +183,7 @@ export const podCluster = (environment: Environment): ClusterOptions | null => {
 };
 
 /** What `of` selects: a directory, and an installation by its id or by its data directory, with its run directory. */
-const selected = async (of: string): Promise<readonly string[]> => {
+const selectors = async (of: string): Promise<readonly string[]> => {
   const directory = path.resolve(of);
   const id = (await readFile(path.join(directory, "installation-id"), "utf8").catch(() => "")).trim();
   return [directory, of, ...(id === "" ? [] : [id, runDirectoryPath(id)])];
@@ -198,7 +198,7 @@ export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine, clust
   const nowMs = yield* Clock.currentTimeMillis;
   return yield* Effect.tryPromise({
     try: async () => {
-      const wanted = of === null ? null : await selected(of);
+      const selection = of === null ? null : await selectors(of);
       const inRunDirectories = await Promise.all(runDirectories().map(runDirectoryGroup));
       const groups = [
         ...inRunDirectories.filter((group) => group !== null),
@@ -209,9 +209,9 @@ export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine, clust
         ...(engine === null ? [] : await containerGroups(engine)),
         ...(cluster === null ? [] : await podGroups(cluster, nowMs)),
       ].filter(
-        ({ places }) => wanted === null || places.some((place) => place !== null && wanted.includes(place)),
+        ({ places }) => selection === null || places.some((place) => place !== null && selection.includes(place)),
       );
-      const orphans = end ? await Promise.all(groups.map(ended)) : groups.map((group) => group.orphans);
+      const orphans = end ? await Promise.all(groups.map(endGroup)) : groups.map((group) => group.orphans);
       return orphans.flat();
     },
     catch: (error) => error,

@@ -8,7 +8,7 @@ import { ConfigError } from "../../settings/config.ts";
 import { StoreError } from "../../store/ports/journal.ts";
 import { logLayer } from "../../telemetry/log.ts";
 
-const failureOf = (error: unknown): Failure => {
+const toFailure = (error: unknown): Failure => {
   if (error instanceof Failure) return error;
   if (error instanceof ConfigError)
     return new Failure(EXIT.usage, "bad_settings", {
@@ -26,5 +26,5 @@ const failureOf = (error: unknown): Failure => {
 export const perform = async <A, E>(effect: Effect.Effect<A, E>): Promise<A> => {
   const exit = await Effect.runPromiseExit(Effect.provide(effect, logLayer(process.stderr.isTTY)));
   if (Exit.isSuccess(exit)) return exit.value;
-  throw failureOf(Cause.squash(exit.cause));
+  throw toFailure(Cause.squash(exit.cause));
 };

@@ -37,14 +37,14 @@ const PAGE = 200;
 
 /** All rows of a list. */
 const every = Effect.fnUntraced(function* <A>(list: (request: PageRequest) => Stored<Page<A>, BadCursor>) {
-  const found: A[] = [];
+  const rows: A[] = [];
   let cursor: string | null = null;
   do {
     const page: Page<A> = yield* list({ limit: PAGE, cursor });
-    found.push(...page.items);
+    rows.push(...page.items);
     cursor = page.nextCursor;
   } while (cursor !== null);
-  return found;
+  return rows;
 });
 
 const projectsToLook = Effect.fnUntraced(function* (projectId: string | null) {
@@ -70,41 +70,41 @@ interface Place {
 }
 
 /** Checks one session with a merged change request. Null if its branch is already gone. */
-const pruned = Effect.fnUntraced(function* (
+const pruneBranch = Effect.fnUntraced(function* (
   place: Place,
   { projectId, headRef, baseRef, mergeSides }: ChangeRequest,
 ) {
-  const kept = (reason: string): Pruned => ({
+  const keep = (reason: string): Pruned => ({
     project_id: projectId,
     session_id: headRef,
     outcome: "kept",
     reason,
   });
   const session = yield* (yield* Sessions).get(headRef);
-  if (session !== null && isLive(session.status)) return kept("the session is live");
+  if (session !== null && isLive(session.status)) return keep("the session is live");
   const removal = yield* removeMergedBranch(
     place.directory,
     { projectId },
     { branch: headRef, into: baseRef, mergedHead: mergeSides?.head ?? null, isDryRun: place.isDryRun },
   ).pipe(Effect.catchTag("GitError", ({ message }) => Effect.succeed({ message })));
-  if (typeof removal === "object") return kept(removal.message);
+  if (typeof removal === "object") return keep(removal.message);
   if (removal === "absent") return null;
-  if (removal === "unmerged") return kept(`it has commits that are not on ${baseRef}`);
-  return { ...kept(""), outcome: "removed", reason: null } satisfies Pruned;
+  if (removal === "unmerged") return keep(`it has commits that are not on ${baseRef}`);
+  return { ...keep(""), outcome: "removed", reason: null } satisfies Pruned;
 });
 
 const inProject = Effect.fnUntraced(function* (place: Place, { id }: Project) {
   const { list } = yield* ChangeRequests;
-  const requestsOf = (status: string) => every((request) => list(id, { ...request, status }));
-  const open = new Set((yield* requestsOf("open")).map(({ headRef }) => headRef));
-  const merged = (yield* requestsOf("merged")).filter(
+  const listRequests = (status: string) => every((request) => list(id, { ...request, status }));
+  const open = new Set((yield* listRequests("open")).map(({ headRef }) => headRef));
+  const mergedRequests = (yield* listRequests("merged")).filter(
     // People's own branches are left alone. The newest request of a branch decides about it.
     ({ sessionId, headRef }, index, all) =>
       sessionId !== null &&
       !open.has(headRef) &&
       all.findIndex((other) => other.headRef === headRef) === index,
   );
-  const outcomes = yield* Effect.forEach(merged, (request) => pruned(place, request));
+  const outcomes = yield* Effect.forEach(mergedRequests, (request) => pruneBranch(place, request));
   return outcomes.filter((outcome) => outcome !== null);
 });
 
@@ -131,8 +131,8 @@ export const pruneMerged = Effect.fnUntraced(function* (environment: Environment
         target: projectId,
         ...(projectId !== null && { projectId, accountId: projects[0]?.accountId }),
       });
-    const hosted = projects.filter(({ repository }) => repository.kind === "hosted");
-    return (yield* Effect.forEach(hosted, (project) => inProject(place, project))).flat();
+    const hostedProjects = projects.filter(({ repository }) => repository.kind === "hosted");
+    return (yield* Effect.forEach(hostedProjects, (project) => inProject(place, project))).flat();
   });
   return yield* Effect.provide(asOperator(prune), installedStore(config));
 });

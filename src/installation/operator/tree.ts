@@ -110,7 +110,7 @@ const actors = (config: Config): Child => ({
 });
 
 /** The period that a duty has with these settings, in ms. */
-const periodOf = (duty: Duty, config: Config): number => {
+const dutyPeriod = (duty: Duty, config: Config): number => {
   const { periodMs } = duty as Omit<Duty, "periodMs"> & {
     readonly periodMs: number | ((settings: Config) => number);
   };
@@ -121,7 +121,7 @@ const duties = (config: Config): Child => ({
   name: "background duties",
   cells: ["name, period, what brings it early, where, what it does"],
   children: Object.entries(DUTIES).map(([name, duty]) =>
-    leaf(name, readableMs(periodOf(duty, config)), duty.signal ?? "-", duty.owner, duty.about),
+    leaf(name, readableMs(dutyPeriod(duty, config)), duty.signal ?? "-", duty.owner, duty.about),
   ),
 });
 
@@ -197,7 +197,7 @@ export const supervisionTree = (environment: Environment): Effect.Effect<Child> 
 
 /** Siblings' columns line up; the last one has no padding. */
 const rows = (children: readonly Child[]): readonly string[] => {
-  const widthOf = (column: number) =>
+  const columnWidth = (column: number) =>
     Math.max(
       ...children
         .filter(({ cells }) => cells.length > 0)
@@ -206,7 +206,7 @@ const rows = (children: readonly Child[]): readonly string[] => {
     );
   return children.map(({ name, cells }) =>
     [name, ...cells]
-      .map((text, column, all) => (column === all.length - 1 ? text : text.padEnd(widthOf(column))))
+      .map((text, column, all) => (column === all.length - 1 ? text : text.padEnd(columnWidth(column))))
       .join("  "),
   );
 };

@@ -373,7 +373,7 @@ export class KubernetesSandboxes {
     });
     const answers = {
       packages,
-      models: modelDoor?.of(id),
+      models: modelDoor?.serve(id),
       ...(tellRefusedHost && { refused: tellRefusedHost }),
     };
     if (this.#podExit(pod) === null) entry.egress = await listener.admit(keys.egress, { policy, ...answers });

@@ -104,8 +104,8 @@ export const trySandbox = async (
   const own = { ...options, installationId: DOCTOR, nodeId: DOCTOR, launchText: launchText(LAUNCH) };
   const sandboxes = await KubernetesSandboxes.open(own, () => undefined);
   try {
-    const exited = (await sandboxes.list()).filter(({ state }) => state === "exited");
-    await Promise.all(exited.map((former) => sandboxes.destroy(former.id)));
+    const exitedSandboxes = (await sandboxes.list()).filter(({ state }) => state === "exited");
+    await Promise.all(exitedSandboxes.map((former) => sandboxes.destroy(former.id)));
     await sandboxes.create(trialSpec(id, places));
     return await readSighting(sandboxes, id);
   } finally {

@@ -329,7 +329,7 @@ export class MachineSandboxes {
 
   #openEgress(paths: SandboxPaths, record: SandboxRecord): Promise<Egress> {
     const { packages, options, tellRefused } = this.#installation;
-    const models = options.modelDoor?.of(record.id);
+    const models = options.modelDoor?.serve(record.id);
     const tellRefusedHost = tellRefused?.({ sandbox: record.id, session: record.sessionId });
     const policy = this.#policy(record);
     return openEgress(paths.proxySocket, {

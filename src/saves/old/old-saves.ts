@@ -187,7 +187,7 @@ export const takeOldSave = Effect.fnUntraced(function* (store: SaveStore["Servic
   const { refs, left } = yield* restRefs(path, rest);
   const entries = yield* differences(path, base ?? EMPTY_TREE, wip);
   const files = entries.map((entry) => toItem(entry, { kind: "file" }));
-  const skipped: LeftOut[] = [
+  const leftOut: LeftOut[] = [
     ...left,
     ...entries
       .filter((_, index) => files[index] === null)
@@ -219,7 +219,7 @@ export const takeOldSave = Effect.fnUntraced(function* (store: SaveStore["Servic
     items,
     commits,
     pending,
-    skipped,
+    skipped: leftOut,
   };
   yield* Effect.mapError(part.finish(save), gitError);
 }, Effect.scoped);

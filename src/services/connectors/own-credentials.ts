@@ -14,7 +14,7 @@ interface OwnedSession {
 /** @returns the person whose credentials work, or who suspended them. A trigger's session acts for no person. */
 export const ownCredentials = Effect.fnUntraced(function* ({ id, origin, createdBy }: OwnedSession) {
   if (origin === "trigger") return "no_person" as const;
-  const suspension = yield* (yield* Suspensions).of(id);
+  const suspension = yield* (yield* Suspensions).get(id);
   return suspension === null ? { personId: createdBy } : { suspension };
 });
 

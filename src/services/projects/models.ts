@@ -116,21 +116,21 @@ export const projectModel = Effect.fnUntraced(function* (
   const { required: isRequired, gatewayTiers, defaults } = yield* ModelPolicy;
   const agent = yield* Effect.option(knownAgent(project.id, DEFAULT_AGENT));
   const { runtime = null, model: own = null } = Option.getOrNull(agent) ?? {};
-  const required = isRequired && runtime?.models === "platform";
-  if (own !== null) return { required, model: own, source: "repository" } satisfies ProjectModel;
+  const needsModel = isRequired && runtime?.models === "platform";
+  if (own !== null) return { required: needsModel, model: own, source: "repository" } satisfies ProjectModel;
   const gateway = yield* hasGateway(project, gatewayTiers);
   const { id: projectId, accountId } = project;
   const providers = yield* (yield* AccountModels)({ accountId, projectId, personId });
   const choice = chooseModel({ gateway, secretNames, agentModel: null, defaults, providers });
   // The repository's own configuration wins over both (domain/sandbox/model.ts, M2).
   if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
-    return { required, model: null, source: "repository" } satisfies ProjectModel;
+    return { required: needsModel, model: null, source: "repository" } satisfies ProjectModel;
   }
-  if (Result.isFailure(choice)) return { required, model: null, source: null } satisfies ProjectModel;
+  if (Result.isFailure(choice)) return { required: needsModel, model: null, source: null } satisfies ProjectModel;
   const name = modelProvider(choice.success);
   const usedProvider = usedProviders(providers, secretNames).find((one) => one.name === name);
   const source = usedProvider?.owner ?? (name === GATEWAY_PROVIDER ? "gateway" : "secret");
-  return { required, model: choice.success, source } satisfies ProjectModel;
+  return { required: needsModel, model: choice.success, source } satisfies ProjectModel;
 });
 
 const hasGateway = Effect.fnUntraced(function* (project: Project, gatewayTiers: readonly string[]) {

@@ -62,20 +62,20 @@ class Reader implements WaitingDeltas {
   }
 
   take(seq: number): readonly ItemDelta[] {
-    const accepted: ItemDelta[] = [];
+    const current: ItemDelta[] = [];
     let early: ItemDelta[] = [];
     for (const delta of this.#waiting) {
       if (delta.seq > seq) {
         early.push(delta);
         continue;
       }
-      accepted.push(delta);
+      current.push(delta);
       early = early.map((other) =>
         continues(delta, other) ? { ...other, text: other.text + delta.text } : other,
       );
     }
     this.#waiting = early;
-    return accepted;
+    return current;
   }
 
   areThere(): boolean {

@@ -162,7 +162,7 @@ describe("own credentials of the session's person", () => {
         ...unsteered,
         hand: () =>
           Effect.gen(function* () {
-            suspended.push((yield* Effect.orDie(suspensions.of(id)))?.by.id ?? null);
+            suspended.push((yield* Effect.orDie(suspensions.get(id)))?.by.id ?? null);
             return accepted(1);
           }),
       };

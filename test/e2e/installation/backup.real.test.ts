@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect";
 import * as SqlClient from "effect/sql/SqlClient";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { backup } from "../../../src/installation/operator/backup/backup.ts";
-import { ArchiveWriter, entriesOf, entryText } from "../../../src/installation/operator/backup/archive.ts";
+import { ArchiveWriter, readEntries, entryText } from "../../../src/installation/operator/backup/archive.ts";
 import { restore } from "../../../src/installation/operator/backup/restore.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { startEmbedded } from "../../../src/store/postgres/embedded/embedded.ts";
@@ -262,7 +262,7 @@ const archiveOf = async (name: string, entries: Readonly<Record<string, string>>
 };
 
 const manifestOfBackup = async (): Promise<Record<string, unknown>> => {
-  for await (const entry of entriesOf(file)) return JSON.parse(await entryText(entry));
+  for await (const entry of readEntries(file)) return JSON.parse(await entryText(entry));
   throw new Error("the backup is empty");
 };
 

@@ -76,7 +76,7 @@ const inside = <A, E>(use: Effect.Effect<A, E, Store | Keyring>): Promise<A> =>
 const wayOut = async (id: string, llmUpstream: string | null = null): Promise<string> => {
   const socket = path.join(directory, `${egresses.length}.sock`);
   const policy = { allow: [], secretNames: [], serviceUrl: null, llmUpstream };
-  egresses.push(await openEgress(socket, { policy, models: door.of(id) }));
+  egresses.push(await openEgress(socket, { policy, models: door.serve(id) }));
   return socket;
 };
 

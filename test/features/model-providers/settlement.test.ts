@@ -141,7 +141,7 @@ afterEach(async () => {
 
 /** One call, as the sandbox's way out makes it. @returns its status, and the answer's text */
 const call = async (left = new AbortController().signal): Promise<readonly [number, string]> => {
-  const reply = await door.of(sandboxId)({
+  const reply = await door.serve(sandboxId)({
     method: "POST",
     path: "/acme/v1/messages",
     headers: {},

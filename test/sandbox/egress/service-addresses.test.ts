@@ -10,7 +10,7 @@ it("hold while the resolver fails", async () => {
     return answer == null ? Promise.reject(new Error("SERVFAIL")) : Promise.resolve(answer);
   };
   const service = new ServiceAddresses({ resolve }, 0);
-  expect(await service.of(["platform.example"])).toEqual([]);
-  expect(await service.of(["platform.example", "*.previews.example"])).toEqual(addresses);
-  expect(await service.of(["platform.example"])).toEqual(addresses);
+  expect(await service.resolve(["platform.example"])).toEqual([]);
+  expect(await service.resolve(["platform.example", "*.previews.example"])).toEqual(addresses);
+  expect(await service.resolve(["platform.example"])).toEqual(addresses);
 });

@@ -5,7 +5,7 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
   {
     name: "approved-call-made-by-each-node",
     file: "src/features/approvals/duty.ts",
-    find: '  if (begun !== "begun") return;\n',
+    find: '  if (beginning !== "begun") return;\n',
     put: "",
     seed: 2_000_028,
   },

@@ -12,8 +12,8 @@ export const PLANTS_OF_REQUESTS: readonly Plant[] = [
   {
     name: "merge-with-a-lost-answer-taken-for-refused",
     file: "src/features/change-requests/actor.ts",
-    find: "    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));\n",
-    put: "    if (sides !== null) return refusedByGit(failure, true);\n    const seen = yield* Effect.result(tipWith(git, request, { sides, ...squashed }));\n",
+    find: "    const tip = yield* Effect.result(tipWith(git, request, { sides, ...squashOption }));\n",
+    put: "    if (sides !== null) return refusedByGit(failure, true);\n    const tip = yield* Effect.result(tipWith(git, request, { sides, ...squashOption }));\n",
     seed: 41,
   },
   {

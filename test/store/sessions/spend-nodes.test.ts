@@ -126,7 +126,7 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)));
 /** One call, by a node and a session. @returns its status */
 const call = async (kind: Kind, turn: number): Promise<number> => {
   const left = new AbortController();
-  const reply = await (doors[turn % 2] ?? doors[0]).of(sandboxes[(turn >> 1) % 2] ?? "")({
+  const reply = await (doors[turn % 2] ?? doors[0]).serve(sandboxes[(turn >> 1) % 2] ?? "")({
     method: "POST",
     path: "/acme/v1/messages",
     headers: {},

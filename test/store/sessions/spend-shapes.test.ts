@@ -277,7 +277,7 @@ class Caller {
   /** @param leaves after it has the first two pieces of the answer. @returns the status */
   async call(model: Model, { node = 0, leaves = false } = {}): Promise<number> {
     const left = new AbortController();
-    const reply = await (doors[node] ?? doors[0]).of(this.#sandbox)({
+    const reply = await (doors[node] ?? doors[0]).serve(this.#sandbox)({
       method: "POST",
       path: `/${this.#format.kind}${this.#format.path(model, model !== "whole")}`,
       headers: {},

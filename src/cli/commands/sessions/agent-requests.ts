@@ -11,7 +11,7 @@ type Question = NonNullable<Item["request"]>["questions"][number];
 export const waits = (item: Item): boolean =>
   item.kind === "request" && item.request !== null && isOpen(item) && item.answer === null;
 
-const commandOf = (input: unknown): string | null => {
+const toolCommand = (input: unknown): string | null => {
   const command = typeof input === "object" && input !== null && "command" in input ? input.command : null;
   return typeof command === "string" ? command : null;
 };
@@ -26,13 +26,13 @@ export class CommandsAtWork {
   /** Takes every item of the conversation, in the order of its events. */
   take(item: Item): void {
     if (item.kind !== "tool") return;
-    const command = commandOf(item.tool?.input);
+    const command = toolCommand(item.tool?.input);
     if (command !== null && isOpen(item)) this.#calls.set(item.id, { turn: item.turn_id, command });
     else this.#calls.delete(item.id);
   }
 
   /** The commands for which a permission may be: they contain all of its parts. */
-  of({ request, turn_id }: Item): readonly string[] {
+  commandsFor({ request, turn_id }: Item): readonly string[] {
     if (request?.kind !== "permission" || request.patterns.length === 0) return [];
     return [...this.#calls.values()]
       .filter(
@@ -42,14 +42,14 @@ export class CommandsAtWork {
   }
 }
 
-const indented = (text: string): string => text.replaceAll("\n", "\n    ");
+const indent = (text: string): string => text.replaceAll("\n", "\n    ");
 
 const permissionLines = (title: string, patterns: readonly string[], commands: readonly string[]) => [
   `The agent asks for permission: ${title}`,
-  ...commands.map((command) => `  Command: ${indented(command)}`),
+  ...commands.map((command) => `  Command: ${indent(command)}`),
   ...patterns
     .filter((part) => !commands.includes(part))
-    .map((part) => `  ${commands.length === 0 ? "" : "Needs permission: "}${indented(part)}`),
+    .map((part) => `  ${commands.length === 0 ? "" : "Needs permission: "}${indent(part)}`),
 ];
 
 const questionLines = ({ title, text, options, multiple }: Question, counted: string): readonly string[] => [
@@ -78,8 +78,8 @@ export const askedLines = (
     return ["The agent proposes a plan:", ...plan.text.split("\n").map((text) => `  ${text}`)];
   if (kind === "permission") return permissionLines(title, patterns, commands);
   return questions.flatMap((question, index) => {
-    const counted = questions.length === 1 ? "" : ` (${index + 1} of ${questions.length})`;
-    return at === undefined || at === index ? questionLines(question, counted) : [];
+    const position = questions.length === 1 ? "" : ` (${index + 1} of ${questions.length})`;
+    return at === undefined || at === index ? questionLines(question, position) : [];
   });
 };
 
@@ -112,16 +112,16 @@ export const planAnswer = (line: string): GivenAnswer | null => (ONCE.test(line)
 export const permissionAnswer = (line: string): GivenAnswer | null => {
   if (ONCE.test(line)) return { choice: "once" };
   if (ALWAYS.test(line)) return { choice: "always" };
-  const rejected = REJECT.exec(line);
-  if (rejected === null) return null;
-  const [, reason = ""] = rejected;
+  const rejection = REJECT.exec(line);
+  if (rejection === null) return null;
+  const [, reason = ""] = rejection;
   return { choice: "reject", ...(reason !== "" && { message: reason }) };
 };
 
 const FULL_WORDS: Readonly<Record<string, string>> = { y: "yes", n: "no" };
 
 /** The option that a person names: by its text or its number. */
-const optionOf = ({ options }: Question, named: string): string | null => {
+const findOption = ({ options }: Question, named: string): string | null => {
   const word = named.toLowerCase();
   const labels = options.map(({ label }) => label);
   const byText = (text: string) => labels.find((label) => label.trim().toLowerCase() === text);
@@ -134,9 +134,9 @@ export const questionAnswer = (question: Question, line: string): readonly strin
   const [, own] = OWN_WORDS.exec(line) ?? [];
   if (own !== undefined) return [own];
   if (question.options.length === 0) return [line];
-  const whole = optionOf(question, line);
+  const whole = findOption(question, line);
   if (whole !== null || !question.multiple) return whole === null ? null : [whole];
-  const chosen = line.split(",").map((part) => optionOf(question, part.trim()));
-  const labels = chosen.filter((label) => label !== null);
-  return labels.length === chosen.length ? [...new Set(labels)] : null;
+  const choices = line.split(",").map((part) => findOption(question, part.trim()));
+  const labels = choices.filter((label) => label !== null);
+  return labels.length === choices.length ? [...new Set(labels)] : null;
 };

@@ -12,7 +12,7 @@ const FILE_MAX = 10 * 1024 * 1024;
  * @param option what named the files, for errors
  * @returns their ids, for a message. All files are read before the first is sent.
  */
-export const attached = async (
+export const sendAttachments = async (
   { client, input, option }: { readonly client: Client; readonly input: Input; readonly option: string },
   { pid, sid }: { readonly pid: string; readonly sid?: string },
   paths: readonly string[],

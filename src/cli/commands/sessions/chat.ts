@@ -17,7 +17,7 @@ import {
   type GivenAnswer,
   type Item,
 } from "./agent-requests.ts";
-import { attached } from "./attached.ts";
+import { sendAttachments } from "./attached.ts";
 import { printPast, STOPPED, watchConversation } from "./conversation.ts";
 import type { SentEvent } from "./event-stream.ts";
 import { PlainTalk } from "./talk/plain-talk.ts";
@@ -109,7 +109,7 @@ export class Chat {
     const [request] = this.#open;
     if (path !== undefined) {
       const via = { client: this.#client, input: this.#input, option: "/attach" };
-      this.#files = [...this.#files, ...(await attached(via, this.#params, [path]))];
+      this.#files = [...this.#files, ...(await sendAttachments(via, this.#params, [path]))];
       this.#shown.say("(The next message has this file.)");
     } else if (request === undefined) await this.#send(line);
     else if (request.request?.kind === "plan" && planAnswer(words) === null) await this.#send(line);
@@ -160,7 +160,7 @@ export class Chat {
     const [request] = this.#open;
     if (request === undefined) return;
     const at = this.#answers.length;
-    const lines = askedLines(request, this.#commands.of(request), at);
+    const lines = askedLines(request, this.#commands.commandsFor(request), at);
     this.#shown.ask([...lines, howToAnswer(request, at)]);
   }
 
@@ -237,25 +237,25 @@ export const chat = command({
     "Each line is a message. When the agent asks, the chat shows the request, and the next line is the answer. To a permission: y (or yes, once), always, or n (or no, reject), which a reason may follow. To a plan: y approves it, and any other line asks for another plan. To a question: the number or the text of an option, or `/answer TEXT` in your own words. A line that is no answer is not sent. `/attach FILE` adds a file to the next message. Ctrl-C ends the agent's turn; pressed twice, it leaves. The session goes on. At a terminal, the answer is shown as it grows, and what happens while you type follows once your line was sent.",
   run: async ({ given, input, screen, write, note, api, project }) => {
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
-    const shown = screen === null ? new PlainTalk(write) : new Talk(screen);
-    const talk = new Chat({ client: api(), input }, params, shown);
-    const tell = screen === null ? note : (line: string) => shown.say(visible(line));
+    const display = screen === null ? new PlainTalk(write) : new Talk(screen);
+    const talk = new Chat({ client: api(), input }, params, display);
+    const tell = screen === null ? note : (line: string) => display.say(visible(line));
     const complain = (error: unknown): void => {
       if (!(error instanceof Failure)) throw error;
       tell(error.message);
     };
-    const followed = { client: api(), params, print: talk.take };
-    const from = await printPast(followed);
-    const typed = input.lines({
+    const watcher = { client: api(), params, print: talk.take };
+    const from = await printPast(watcher);
+    const typing = input.lines({
       line: (text) => talk.hear(text).catch(complain),
       interrupt: async () => {
         const leaves = await talk.interrupt(performance.now()).catch(complain);
-        if (leaves === true && screen !== null) shown.say(STOPPED);
+        if (leaves === true && screen !== null) display.say(STOPPED);
         return leaves === true;
       },
       ...(screen !== null && { typing: (line, isEntered) => talk.typing(line, isEntered) }),
     });
-    await Promise.race([typed, watchConversation(followed, from, tell)]);
+    await Promise.race([typing, watchConversation(watcher, from, tell)]);
     // The stream of events has no end of its own.
     process.exit(EXIT.ok);
   },

@@ -61,8 +61,8 @@ const bring = async (session: Session, client: Client): Promise<Brought> => {
   const { project_id: pid, id: sid, branch_name: branch, base_commit: base, status } = session;
   await addRemote(client, pid);
   await git(["fetch", "--quiet", REMOTE, `+refs/heads/${branch}:refs/remotes/${REMOTE}/${branch}`]);
-  const pushed = await git(["rev-parse", `refs/remotes/${REMOTE}/${branch}`]);
-  if (status !== "running" || base === null) return { head: pushed, work: null };
+  const remoteHead = await git(["rev-parse", `refs/remotes/${REMOTE}/${branch}`]);
+  if (status !== "running" || base === null) return { head: remoteHead, work: null };
   const bundle = await outputInSandbox(["sh", "-c", PACK, "sh", base], client, { pid, sid });
   const directory = mkdtempSync(path.join(tmpdir(), "platform-checkout-"));
   try {
@@ -83,10 +83,10 @@ const broughtHere = async ({ given, api, project, note }: Asked) => {
   await git(["rev-parse", "--show-toplevel"]);
   const params = { pid: await project(), sid: sessionId(given.SESSION) };
   const { value: session } = await api().call("GET /v1/projects/:pid/sessions/:sid", { params });
-  const brought = await bring(session, api());
-  if (brought.work === null)
+  const state = await bring(session, api());
+  if (state.work === null)
     note("The session is not running. This is what it has pushed; restart it for the rest.");
-  return { session, ...brought };
+  return { session, ...state };
 };
 
 /** Puts what is not committed into a working tree whose commit is the session's. */
@@ -96,7 +96,7 @@ const fillIn = async (directory: string, work: string | null, branch: string): P
   await git(["config", `branch.${branch}.merge`, `refs/heads/${branch}`], { cwd: directory });
 };
 
-const done = (session: Session, directory: string) => ({
+const outcome = (session: Session, directory: string) => ({
   json: JSON.stringify({ directory, branch: session.branch_name }),
   text: visible(
     `${directory} has the session's work, on branch ${session.branch_name}. git push sends commits to it.`,
@@ -118,7 +118,7 @@ const checkout = command({
     const directory = path.resolve(given.DIRECTORY ?? `${clone}-${shortId(session.id)}`);
     await git(["worktree", "add", "--quiet", "--no-track", "-b", session.branch_name, directory, head]);
     await fillIn(directory, work, session.branch_name);
-    return done(session, directory);
+    return outcome(session, directory);
   },
 });
 
@@ -137,7 +137,7 @@ const take = command({
     await git(["switch", "--quiet", "--no-track", "-c", session.branch_name, head]);
     const clone = await git(["rev-parse", "--show-toplevel"]);
     await fillIn(clone, work, session.branch_name);
-    return done(session, clone);
+    return outcome(session, clone);
   },
 });
 

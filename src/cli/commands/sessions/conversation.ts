@@ -5,11 +5,11 @@ import type { Answer } from "../../contract.ts";
 import { command, type Call } from "../../command.ts";
 import { isOpen } from "../../../domain/conversation/growing.ts";
 import { askedLines, CommandsAtWork, settledWords, waits, type Item } from "./agent-requests.ts";
-import { eventsOf, type SentEvent } from "./event-stream.ts";
+import { readEvents, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { INTERRUPTED } from "../../input.ts";
 import { type Screen, visible, visibleJson, visibleLines } from "../../terminal.ts";
-import { oneOf } from "../../words.ts";
+import { parseWord } from "../../words.ts";
 import { namedSession } from "./session-argument.ts";
 import { Places } from "./talk/places.ts";
 import { Talk } from "./talk/talk.ts";
@@ -24,12 +24,12 @@ export const transcript = command({
   options: { format: { value: "FORMAT", about: "md for people, json for programs (md)" } },
   notes: "With --json, the format is json. In a sandbox, SESSION defaults to its own session.",
   run: async ({ given, options, json, environment, api, project }) => {
-    const format = oneOf(options.format, ["md", "json"], "--format") ?? "md";
+    const format = parseWord(options.format, ["md", "json"], "--format") ?? "md";
     const isJson = json || format === "json";
     const path = `/projects/${await project()}/sessions/${namedSession(given.SESSION, environment)}`;
     const text = await api().text(`${path}/conversation.${isJson ? "json" : "md"}`);
-    const shown = isJson ? visibleJson(text) : visibleLines(text);
-    return { json: text, text: shown.replace(/\n$/, ""), raw: text };
+    const printable = isJson ? visibleJson(text) : visibleLines(text);
+    return { json: text, text: printable.replace(/\n$/, ""), raw: text };
   },
 });
 
@@ -66,7 +66,7 @@ const requestLines = (item: Item, commands: CommandsAtWork, sid: string): readon
   const answer = item.request?.kind === "permission" ? "--choice once|always|reject" : "--text ANSWER";
   const several = (item.request?.questions.length ?? 0) > 1;
   return [
-    ...askedLines(item, commands.of(item)),
+    ...askedLines(item, commands.commandsFor(item)),
     `Answer: platform sessions answer ${sid} ${item.id} ${several ? "--answers JSON" : answer}`,
   ];
 };
@@ -95,10 +95,10 @@ class PrintedEvents {
     this.#commands.take(item);
     const first = itemLine(item);
     if (first === null) return null;
-    const moved = this.#places.take(item);
+    const note = this.#places.take(item);
     const request = requestLines(item, this.#commands, this.#sid).map((text) => `  ${visibleLines(text)}`);
     const text = [first, ...request].join("\n");
-    if (this.#printed.get(item.id) === text) return moved;
+    if (this.#printed.get(item.id) === text) return note;
     this.#printed.set(item.id, text);
     return text;
   }
@@ -146,7 +146,7 @@ const followOnce = async ({ client, params, print }: Watched, from: string): Pro
   let place = from;
   const stream = await client.stream(path, { accept: "text/event-stream", "last-event-id": from });
   try {
-    for await (const event of eventsOf(stream)) {
+    for await (const event of readEvents(stream)) {
       if (event.event !== "open") print(await whole({ client, params }, event));
       if (event.event === "reset") return null;
       place = event.id ?? place;
@@ -197,16 +197,16 @@ export const STOPPED = "Stopped listening. The session goes on.";
 /** Takes events for a screen. A request has the command below it that answers it. */
 const talkOn = (talk: Talk, sid: string): Watched["print"] => {
   const commands = new CommandsAtWork();
-  const asked = new Set<string>();
+  const requests = new Set<string>();
   return (event) => {
     talk.take(event);
     if (event.event !== "item") return;
     const item = JSON.parse(event.data) as Item;
     commands.take(item);
     const lines = requestLines(item, commands, sid);
-    if (lines.length > 0 && !asked.has(item.id)) talk.ask(lines);
-    if (lines.length === 0 && asked.delete(item.id)) talk.say(visible(settledWords(item)));
-    if (lines.length > 0) asked.add(item.id);
+    if (lines.length > 0 && !requests.has(item.id)) talk.ask(lines);
+    if (lines.length === 0 && requests.delete(item.id)) talk.say(visible(settledWords(item)));
+    if (lines.length > 0) requests.add(item.id);
   };
 };
 
@@ -222,8 +222,8 @@ const followOn = async (
   };
   process.once("SIGINT", stop);
   try {
-    const watched = { client, params, print: talkOn(talk, params.sid) };
-    return await watchConversation(watched, await printPast(watched), (words) => talk.say(visible(words)));
+    const watcher = { client, params, print: talkOn(talk, params.sid) };
+    return await watchConversation(watcher, await printPast(watcher), (words) => talk.say(visible(words)));
   } finally {
     process.off("SIGINT", stop);
     talk.pause();
@@ -242,7 +242,7 @@ export const follow = async (
   params: Watched["params"],
 ): Promise<never> => {
   if (screen !== null) return await followOn(screen, { client: api(), params });
-  const printed = new PrintedEvents(params.sid);
+  const events = new PrintedEvents(params.sid);
   const print = (event: SentEvent): void => {
     if (json) {
       const { id, data } = event;
@@ -251,11 +251,11 @@ export const follow = async (
       );
       return;
     }
-    const text = printed.take(event);
+    const text = events.take(event);
     if (text !== null) write(`${text}\n`);
   };
-  const watched = { client: api(), params, print };
-  return await watchConversation(watched, await printPast(watched), note);
+  const watcher = { client: api(), params, print };
+  return await watchConversation(watcher, await printPast(watcher), note);
 };
 
 export const watch = command({

@@ -9,7 +9,7 @@ export interface SentEvent {
 }
 
 /** The events of a stream. Comments are left out. */
-export async function* eventsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<SentEvent> {
+export async function* readEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<SentEvent> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of stream) {

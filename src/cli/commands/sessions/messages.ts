@@ -4,7 +4,7 @@ import { command } from "../../command.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { visible } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
-import { attached } from "./attached.ts";
+import { sendAttachments } from "./attached.ts";
 import { parseJson } from "../../../ground/record.ts";
 
 /** An option of commands that restart a session. */
@@ -49,7 +49,7 @@ export const send = endpoint("POST /v1/projects/:pid/sessions/:sid/messages", {
     if (id !== undefined && attach.length > 0)
       throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
     const params = { pid: await project(), sid: sessionId(SESSION) };
-    const attachments = await attached({ client: api(), input, option: "--attach" }, params, attach);
+    const attachments = await sendAttachments({ client: api(), input, option: "--attach" }, params, attach);
     return { payload: { id: crypto.randomUUID(), ...(attachments.length > 0 && { attachments }) } };
   },
   shows: ({ message: { id, status } }) => visible(`${id} ${status}`),
@@ -79,7 +79,7 @@ const isAnswers = (value: unknown): value is readonly (readonly string[])[] =>
   value.every((one) => Array.isArray(one) && one.every((text) => typeof text === "string"));
 
 /** The answers of a request with several questions, as JSON. */
-const answersOf = (text: string): readonly (readonly string[])[] => {
+const readAnswers = (text: string): readonly (readonly string[])[] => {
   const value = parseJson(text);
   if (isAnswers(value)) return value;
   throw usage('--answers must be a list of lists in JSON, such as [["Blue"], ["Large", "Small"]].');
@@ -101,7 +101,7 @@ export const answer = endpoint(ANSWER, {
     answers: {
       value: "JSON",
       about: "The answers to several questions, a list for each",
-      reads: answersOf,
+      reads: readAnswers,
     },
   },
   notes: "`platform sessions watch` shows requests with their ids. The first answer counts.",

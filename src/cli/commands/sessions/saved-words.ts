@@ -29,7 +29,7 @@ export const leftOutLines = (paths: readonly LeftOut[]): readonly string[] => {
   return rest === 0 ? lines : [...lines, `and ${rest} more, see --json`];
 };
 
-const listed = (paths: readonly LeftOut[]): string | null =>
+const pathList = (paths: readonly LeftOut[]): string | null =>
   paths.length === 0 ? null : leftOutLines(paths).join("\n");
 
 /** The content of a save that has neither files nor commits. */
@@ -52,10 +52,10 @@ const savedText = (saved: Saved): string => {
     return hasContents(saved) ? `complete${at}: ${work}` : `nothing, all was pushed${at}`;
   const isUnderWay = saved.error === null && saved.pending.every(({ reason }) => reason === "not_stored_yet");
   const head = saved.state === "failed" ? "the last save failed" : isUnderWay ? "so far" : "not all";
-  const stored = hasContents(saved) ? `${work}${at}` : "nothing";
+  const storedText = hasContents(saved) ? `${work}${at}` : "nothing";
   const why =
     saved.error ?? (isUnderWay ? "a save stores one part after the other" : "some paths are missing");
-  return `${head}: ${why}\nstored: ${stored}`;
+  return `${head}: ${why}\nstored: ${storedText}`;
 };
 
 const earlierText = ({ earlier = [] }: Saved): string | null =>
@@ -80,8 +80,8 @@ export const savedFields = (session: Session): readonly (readonly [string, strin
             .filter((part) => part !== false)
             .join("\n"),
         ],
-        ["not saved", listed(saved.pending)],
-        ["skipped", listed(saved.skipped)],
+        ["not saved", pathList(saved.pending)],
+        ["skipped", pathList(saved.skipped)],
         ["saved on node", saved.node],
         ["earlier saves", earlierText(saved)],
       ];
@@ -103,7 +103,7 @@ export const restoredFields = ({ restored }: Session): readonly (readonly [strin
         ...renamed.map(({ path, as }) => `${path} as ${as}`),
       ].join("\n"),
     ],
-    ["not restored", [error, listed(skipped), ...notes].filter((part) => part !== null).join("\n") || null],
+    ["not restored", [error, pathList(skipped), ...notes].filter((part) => part !== null).join("\n") || null],
   ];
 };
 

@@ -56,13 +56,13 @@ const turns = command({
       params,
       query: { limit: 200 },
     });
-    const said = new Map(
+    const messages = new Map(
       newest.items.flatMap(({ id, content: [first] }) => (first?.type === "text" ? [[id, first.text]] : [])),
     );
     const rows: string[][] = [];
     for (const { id, at } of value.turns) {
       // oxlint-disable-next-line no-await-in-loop -- few turns are older than the newest items
-      rows.push([id, time(at), said.get(id) ?? (await olderText(api(), { ...params, id }))]);
+      rows.push([id, time(at), messages.get(id) ?? (await olderText(api(), { ...params, id }))]);
     }
     return { json: text, text: table(["TURN", "SAVED", "MESSAGE"], rows, "No turn is saved.") };
   },

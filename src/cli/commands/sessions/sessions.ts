@@ -2,12 +2,12 @@
 import { ACTIVITIES } from "../../../domain/session/session-activity.ts";
 import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
-import { attached } from "./attached.ts";
-import { eventsOf } from "./event-stream.ts";
+import { sendAttachments } from "./attached.ts";
+import { readEvents } from "./event-stream.ts";
 import { endpoint } from "../../endpoint/endpoint.ts";
 import { EXIT, Failure, usage } from "../../failure.ts";
 import { fields, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
-import { anyId, count, oneOf, sessionId } from "../../words.ts";
+import { anyId, count, parseWord, sessionId } from "../../words.ts";
 import { follow, transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
 import { answer, approvePlan, giveCredentials, interrupt, NO_RESTORE, send } from "./messages.ts";
@@ -47,7 +47,7 @@ const WAITS: Readonly<Record<NonNullable<Session["waits_for"]>["kind"], string>>
 const activities = (text: string, label: string): string =>
   text
     .split(",")
-    .map((name) => oneOf(name, ACTIVITIES, label))
+    .map((name) => parseWord(name, ACTIVITIES, label))
     .join(",");
 
 const STOP_WORDS: Readonly<Record<string, string>> = {
@@ -58,7 +58,7 @@ const STOP_WORDS: Readonly<Record<string, string>> = {
 const stopWords = ({ stop_reason: reason }: Session): string | null =>
   reason === null ? null : (STOP_WORDS[reason] ?? reason);
 
-const shown = (session: Session): string =>
+const sessionText = (session: Session): string =>
   fields([
     ["session", session.id],
     ["name", session.name],
@@ -126,7 +126,7 @@ const show = endpoint("GET /v1/projects/:pid/sessions/:sid", {
   name: "sessions show",
   about: "Show a session. In a sandbox, SESSION defaults to its own session",
   takes: ["[SESSION]"],
-  shows: shown,
+  shows: sessionText,
 });
 
 const create = endpoint("POST /v1/projects/:pid/sessions", {
@@ -195,13 +195,13 @@ const create = endpoint("POST /v1/projects/:pid/sessions", {
       throw usage("Give one of --base, --from-here and --from.");
     if (turn !== undefined && from === undefined) throw usage("--turn needs --from.");
     const pid = await project();
-    const pushed = fromHere ? await pushFromHere(api(), { pid, environment }) : undefined;
+    const branch = fromHere ? await pushFromHere(api(), { pid, environment }) : undefined;
     const client = { client: api(), input, option: "--attach" };
-    const attachments = await attached(client, { pid }, options.attach);
+    const attachments = await sendAttachments(client, { pid }, options.attach);
     return {
       payload: {
         ...(attachments.length > 0 && { attachments }),
-        ...(pushed !== undefined && { base_ref: pushed }),
+        ...(branch !== undefined && { base_ref: branch }),
         ...(from !== undefined && {
           from: {
             session_id: sessionId(from),
@@ -286,7 +286,7 @@ const logs = command({
       return { json: JSON.stringify({ log }), text: visibleLines(log).replace(/\n$/, "") };
     }
     const stream = await api().stream(path, { accept: "text/event-stream" });
-    for await (const { event, data } of eventsOf(stream)) {
+    for await (const { event, data } of readEvents(stream)) {
       if (event !== "line") continue;
       if (json) write(`${visibleJson(data)}\n`);
       else {

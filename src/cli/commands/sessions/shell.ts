@@ -199,10 +199,10 @@ class Shell {
       this.#wish.write(new Uint8Array(data));
       return null;
     }
-    const said = JSON.parse(String(data)) as Said;
-    if (said.output_from !== undefined) this.#received = said.output_from;
-    if (said.error_output !== undefined) process.stderr.write(Buffer.from(said.error_output, "base64"));
-    return said.exit === undefined ? null : { kind: "exited", code: said.exit };
+    const report = JSON.parse(String(data)) as Said;
+    if (report.output_from !== undefined) this.#received = report.output_from;
+    if (report.error_output !== undefined) process.stderr.write(Buffer.from(report.error_output, "base64"));
+    return report.exit === undefined ? null : { kind: "exited", code: report.exit };
   }
 
   #say(word: object): void {
@@ -288,8 +288,8 @@ export const runInSandbox = async (
     note: (line) => note(`\r\n${visible(line)}\r`),
   });
   const restore = isTerminal ? raw(stdin) : () => undefined;
-  const resized = (): void => session.resize();
-  if (isTerminal) process.stdout.on("resize", resized);
+  const resize = (): void => session.resize();
+  if (isTerminal) process.stdout.on("resize", resize);
   for (const signal of ["SIGTERM", "SIGHUP"] as const)
     process.once(signal, () => {
       session.leave();
@@ -302,7 +302,7 @@ export const runInSandbox = async (
     const code = await session.run();
     if (code !== null) process.exitCode = code;
   } finally {
-    process.stdout.off("resize", resized);
+    process.stdout.off("resize", resize);
     restore();
   }
 };

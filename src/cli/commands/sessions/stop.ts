@@ -16,12 +16,12 @@ type Paths = NonNullable<Session["saved"]>["pending"];
 const LOOK_MS = 1_000;
 
 /** Does work, and looks in between until it has ended. */
-const watched = async <A>(work: Promise<A>, look: () => Promise<void>): Promise<A> => {
-  const ended = work.then(
+const watchWork = async <A>(work: Promise<A>, look: () => Promise<void>): Promise<A> => {
+  const end = work.then(
     () => true,
     () => true,
   );
-  const isOver = () => Promise.race([ended, pause(LOOK_MS, false, { ref: false })]);
+  const isOver = () => Promise.race([end, pause(LOOK_MS, false, { ref: false })]);
   do {
     // oxlint-disable-next-line no-await-in-loop -- one look follows the other; a failed look does not fail the work
     await look().catch(() => undefined);
@@ -43,7 +43,7 @@ interface Unsaved {
   readonly saved?: Session["saved"];
 }
 
-const indented = (paths: Paths): readonly string[] => leftOutLines(paths).map((line) => `  ${line}`);
+const indent = (paths: Paths): readonly string[] => leftOutLines(paths).map((line) => `  ${line}`);
 
 /** The refusal for a person: the paths, and what to do about them. */
 const withPaths = ({ exit, code, details = {} }: Failure, sid: string): Failure => {
@@ -53,7 +53,7 @@ const withPaths = ({ exit, code, details = {} }: Failure, sid: string): Failure 
     message: `The session runs on, because not everything could be saved${why}`,
     details,
     lines: [
-      ...indented(pending),
+      ...indent(pending),
       "If the agent was in a turn, the turn was interrupted.",
       `\`platform sessions stop ${sid}\` tries again.`,
       `\`platform sessions stop ${sid} --try\` saves what it can, and stops. The rest is lost.`,
@@ -65,14 +65,14 @@ const withPaths = ({ exit, code, details = {} }: Failure, sid: string): Failure 
 const lossLines = ({ saved }: Session, isSkipped: boolean): readonly string[] => {
   if (isSkipped) return ["This stop saved nothing. Changes since the last save are lost."];
   if (saved === null) return [];
-  const unsaved = indented(saved.pending);
+  const unsavedLines = indent(saved.pending);
   // Ignored files are left behind at each stop.
-  const left = indented(saved.skipped.filter(({ reason }) => reason !== "ignored"));
+  const left = indent(saved.skipped.filter(({ reason }) => reason !== "ignored"));
   return [
     ...(saved.state === "complete"
       ? []
       : [`Not all work is saved: ${saved.error ?? "some paths are missing"}`]),
-    ...unsaved,
+    ...unsavedLines,
     ...(left.length === 0 ? [] : ["No save takes these:"]),
     ...left,
   ];
@@ -114,7 +114,7 @@ export const stop = command({
     try {
       const { value, text } = await (progress === null
         ? stopping
-        : watched(stopping, async () => {
+        : watchWork(stopping, async () => {
             const look = await client.call("GET /v1/projects/:pid/sessions/:sid", { params });
             progress(progressLine(look.value));
           }));

@@ -20,7 +20,7 @@ const LATE_MS = 10_000;
 /** The newest message of a person is looked for among so many items. */
 const LOOKED_AT = 100;
 
-const failed = (code: string, message: string): Failure => new Failure(EXIT.agentFailed, code, { message });
+const agentFailure = (code: string, message: string): Failure => new Failure(EXIT.agentFailed, code, { message });
 
 /** What the agent asks. Null: nothing. */
 const asks = ({ turn, pending_approvals: calls, waits_for: wait }: Session): Failure | null => {
@@ -33,20 +33,20 @@ const asks = ({ turn, pending_approvals: calls, waits_for: wait }: Session): Fai
 /** How the last turn ended. */
 const ofTurn = ({ last_turn: turn }: Session): Failure | null => {
   if (turn === null || turn.state === "completed") return null;
-  if (turn.state === "interrupted") return failed("interrupted", "The agent was interrupted.");
+  if (turn.state === "interrupted") return agentFailure("interrupted", "The agent was interrupted.");
   const { code, message } = turn.error ?? { code: "turn_failed", message: "no reason given" };
-  return failed(code, `The agent failed: ${message}`);
+  return agentFailure(code, `The agent failed: ${message}`);
 };
 
 /** How a session that is not live ended. */
 const ofEnd = (session: Session): Failure | null => {
   const { status, failure, last_turn: turn, stop_reason: reason } = session;
   if (status === "failed")
-    return failed(
+    return agentFailure(
       failure?.code ?? "session_failed",
       `The session failed: ${failure?.message ?? "no reason given"}`,
     );
-  if (turn === null) return failed(reason ?? status, "The session ended before the agent finished a turn.");
+  if (turn === null) return agentFailure(reason ?? status, "The session ended before the agent finished a turn.");
   return ofTurn(session);
 };
 
@@ -88,8 +88,8 @@ const ENDED: ReadonlySet<Session["status"]> = new Set(["stopped", "failed", "com
 const look = async ({ client, params }: Watched): Promise<Look> => {
   const { value: session, text } = await client.call("GET /v1/projects/:pid/sessions/:sid", { params });
   const rest = { is: "rest", session, text, conversation: null } as const;
-  const asked = asks(session);
-  if (asked !== null) return { ...rest, failure: asked };
+  const failure = asks(session);
+  if (failure !== null) return { ...rest, failure: failure };
   // A restart waits for a place: a message to it came during its stop.
   if (session.activity === "queued") return BUSY;
   if (ENDED.has(session.status)) return { ...rest, failure: ofEnd(session) };
@@ -124,13 +124,13 @@ const untilRest = async (
   let isAway = false;
   for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MAX_MS)) {
     // oxlint-disable-next-line no-await-in-loop -- one look follows the other
-    const seen = await lookOnce(watched);
+    const latest = await lookOnce(watched);
     const now = performance.now();
-    if (seen.is === "rest") return seen;
-    lateSince = seen.is === "late" ? (lateSince ?? now) : null;
-    if (seen.is === "late" && now - (lateSince ?? now) > LATE_MS) return seen;
-    if (seen.is === "away" && !isAway) note(`${seen.why.message} Trying again.`);
-    isAway = seen.is === "away";
+    if (latest.is === "rest") return latest;
+    lateSince = latest.is === "late" ? (lateSince ?? now) : null;
+    if (latest.is === "late" && now - (lateSince ?? now) > LATE_MS) return latest;
+    if (latest.is === "away" && !isAway) note(`${latest.why.message} Trying again.`);
+    isAway = latest.is === "away";
     if (now >= deadline) return null;
     // oxlint-disable-next-line no-await-in-loop -- the next look waits
     await pause(Math.min(pauseMs, Math.max(deadline - now, 1)));
@@ -159,16 +159,16 @@ export const wait = command({
     "The agent has finished when its turn has ended and no message waits for it. The command prints one line, and at a terminal the agent's last answer above it. Exit codes of its own: 7 the agent failed or was interrupted, or the session ended before it finished; 8 the agent waits for an answer or an approval, also of its plan. When the time of --timeout is over, the exit code is 6. While the service cannot be reached, the command tries again.",
   run: async ({ given, options, screen, note, api, project }) => {
     const limitMs = options.timeout === undefined ? Infinity : duration(options.timeout, "--timeout");
-    const watched = { client: api(), params: { pid: await project(), sid: sessionId(given.SESSION) } };
-    const seen = await untilRest(watched, limitMs, note);
-    if (seen === null)
+    const target = { client: api(), params: { pid: await project(), sid: sessionId(given.SESSION) } };
+    const rest = await untilRest(target, limitMs, note);
+    if (rest === null)
       throw new Failure(EXIT.tryAgain, "timeout", {
         message: `The agent has not finished within ${options.timeout ?? ""}.`,
       });
-    if (seen.failure !== null) throw seen.failure;
-    const { id, last_turn: turn } = seen.session;
-    if (screen !== null && seen.conversation !== null) showAnswer(screen, seen.conversation);
+    if (rest.failure !== null) throw rest.failure;
+    const { id, last_turn: turn } = rest.session;
+    if (screen !== null && rest.conversation !== null) showAnswer(screen, rest.conversation);
     const what = turn === null ? "has nothing to do" : `finished at ${time(turn.at)}`;
-    return { json: seen.text, text: visible(`${id} The agent ${what}.`) };
+    return { json: rest.text, text: visible(`${id} The agent ${what}.`) };
   },
 });

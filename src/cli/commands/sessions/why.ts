@@ -25,9 +25,9 @@ const minutes = (ms: number | null): string => {
 };
 
 const pending = ({ text, since, attempts, last_error: error }: Machine["pending"][number]): string => {
-  const crashed =
+  const crashText =
     attempts === 0 ? "" : `; it crashed ${quantity(attempts, "time")}, last with: ${error ?? "no message"}`;
-  return visible(`  ${text}, since ${time(since)}${crashed}`);
+  return visible(`  ${text}, since ${time(since)}${crashText}`);
 };
 
 const next = ({ event, to, text, at }: Machine["next"][number], state: string | null): string =>
@@ -35,7 +35,7 @@ const next = ({ event, to, text, at }: Machine["next"][number], state: string | 
     `  ${text} (${event}${to === null || to === state ? "" : ` -> ${to}`}${at === null ? "" : `, ${time(at)}`})`,
   );
 
-const shown = (label: string, machine: Machine): string => {
+const machineText = (label: string, machine: Machine): string => {
   const { state, since, why, transitions } = machine;
   const head = state === null ? label : `${label}: ${state}${since === null ? "" : ` since ${time(since)}`}`;
   const rows = transitions.map(({ at, event, from, to, duration_ms, detail }) => [
@@ -60,7 +60,7 @@ export const sessionsWhy = endpoint("GET /v1/projects/:pid/sessions/:sid/machine
   about: "Show why a session is in its state, and what would move it",
   takes: ["[SESSION]"],
   options,
-  shows: (machine) => shown("session", machine),
+  shows: (machine) => machineText("session", machine),
 });
 
 export const triggersWhy = endpoint("GET /v1/projects/:pid/triggers/:slug/machine", {
@@ -68,12 +68,12 @@ export const triggersWhy = endpoint("GET /v1/projects/:pid/triggers/:slug/machin
   about: "Show why a trigger fires or waits, and what would move it",
   takes: ["SLUG"],
   options,
-  shows: (machine) => shown("trigger", machine),
+  shows: (machine) => machineText("trigger", machine),
 });
 
 export const accountWhy = endpoint("GET /v1/account/machine", {
   name: "account why",
   about: "Show whether the account's queue is at work, and what would start the next fire",
   options,
-  shows: (machine) => shown("account", machine),
+  shows: (machine) => machineText("account", machine),
 });

@@ -51,20 +51,20 @@ const diff = command({
         throw error;
       }
     };
-    const found = wish === "live" ? await live() : null;
+    const liveDiff = wish === "live" ? await live() : null;
     const query = typeof wish === "string" ? {} : wish;
     const value =
-      found ?? (await api().call("GET /v1/projects/:pid/sessions/:sid/diff", { params, query })).value;
-    if (found === null && wish === "live") note("The session is not running. This is what it has pushed.");
+      liveDiff ?? (await api().call("GET /v1/projects/:pid/sessions/:sid/diff", { params, query })).value;
+    if (liveDiff === null && wish === "live") note("The session is not running. This is what it has pushed.");
     return {
-      json: JSON.stringify({ diff: value, live: found !== null }),
+      json: JSON.stringify({ diff: value, live: liveDiff !== null }),
       text: visibleLines(value).replace(/\n$/, ""),
       raw: value,
     };
   },
 });
 
-const shown = (found: Files): string => {
+const filesText = (found: Files): string => {
   if (found.kind === "file") return visibleLines(found.text ?? "").replace(/\n$/, "");
   return recordTable({ KIND: "kind", BYTES: "size", NAME: "name" }, found.entries, "The directory is empty.");
 };
@@ -79,7 +79,7 @@ const files = endpoint("GET /v1/projects/:pid/sessions/:sid/workspace/files", {
     if (found.kind === "file" && found.text === null) note("The file is not text.");
     if (found.truncated)
       note(found.kind === "file" ? "Only the first 1 MiB is shown." : "Only 2,000 entries are listed.");
-    return { text: shown(found), ...(found.kind === "file" && { raw: found.text ?? "" }) };
+    return { text: filesText(found), ...(found.kind === "file" && { raw: found.text ?? "" }) };
   },
 });
 

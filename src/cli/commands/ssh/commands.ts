@@ -27,7 +27,7 @@ const becomeSsh = async (words: readonly string[], environment: Environment): Pr
 type Named = Pick<Call<{ readonly SESSION: string }, unknown>, "given" | "api" | "project">;
 
 /** The session as a host. @throws Failure if it does not exist */
-const hostOf = async ({ given, api, project }: Named): Promise<string> => {
+const findHost = async ({ given, api, project }: Named): Promise<string> => {
   const params = { pid: await project(), sid: sessionId(given.SESSION) };
   // The service says in words why a login is refused. `ssh` would not.
   await api().call("GET /v1/projects/:pid/sessions/:sid/terminal", { params });
@@ -44,7 +44,7 @@ const ssh = command({
     "Write `--` before COMMAND. It needs OpenSSH's client here, and its server on the service's nodes. `platform sessions shell` needs neither.",
   run: async ({ rest, json, environment, ...call }) => {
     if (json) throw usage("`platform sessions ssh` has no --json.");
-    await becomeSsh([await hostOf(call), ...rest], environment);
+    await becomeSsh([await findHost(call), ...rest], environment);
     return "writes";
   },
 });
@@ -68,7 +68,7 @@ const forward = command({
     if (json) throw usage("`platform sessions port` has no --json.");
     const there = port(call.given.PORT, "PORT");
     const here = options.local === undefined ? there : port(options.local, "--local");
-    const host = await hostOf(call);
+    const host = await findHost(call);
     note(`localhost:${here} leads to port ${there} of the session. Ctrl-C ends it.`);
     const stops = ["-N", "-o", "ExitOnForwardFailure=yes"];
     await becomeSsh([...stops, "-L", `localhost:${here}:localhost:${there}`, host], environment);
@@ -122,13 +122,13 @@ const proxy = command({
   takes: ["HOST"],
   run: async ({ given, json, environment, ...call }) => {
     if (json) throw usage("`platform ssh-proxy` has no --json.");
-    const named = namedByHost(given.HOST);
-    if (named === null)
+    const target = namedByHost(given.HOST);
+    if (target === null)
       throw usage("HOST must be SESSION.PROJECT.platform, such as 1a2b3c4d.5e6f7a8b.platform.");
     // A project is looked for among all, so this is not asked then.
     const within = (pid: string) => ({ scope: { api: call.api, project: () => Promise.resolve(pid) } });
-    const pid = projectId(await resolveId(named.project, "PROJECT", within("")));
-    const sid = sessionId(await resolveId(named.session, "SESSION", within(pid)));
+    const pid = projectId(await resolveId(target.project, "PROJECT", within("")));
+    const sid = sessionId(await resolveId(target.session, "SESSION", within(pid)));
     await runInSandbox(loginCommand(publicKey(environment)), call, { pid, sid });
     return "writes";
   },

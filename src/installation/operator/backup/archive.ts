@@ -23,9 +23,9 @@ export class ArchiveRefused extends Schema.TaggedError<ArchiveRefused>()("Archiv
 /** Of a file that something else has written. */
 export const NO_BACKUP = "it is not a backup of this service";
 
-const refused = (message: string) => new ArchiveRefused({ message });
-const cutOff = () => refused("it is cut off");
-const damaged = () => refused("it is damaged");
+const refuse = (message: string) => new ArchiveRefused({ message });
+const cutOff = () => refuse("it is cut off");
+const damagedArchive = () => refuse("it is damaged");
 
 interface Sum {
   readonly bytes: number;
@@ -54,15 +54,15 @@ export class ArchiveWriter {
   async add(name: string, bytes: number, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
     const hash = createHash("sha256");
     const entry = this.#pack.entry({ name, size: bytes, mode: 0o600 });
-    const ended = once(entry, "close");
+    const end = once(entry, "close");
     // The waiting caller gets the error. A full disk also ends the wait for the entry.
-    ended.catch(() => undefined);
+    end.catch(() => undefined);
     for await (const chunk of content) {
       hash.update(chunk);
-      if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), ended, this.#written]);
+      if (!entry.write(chunk)) await Promise.race([once(entry, "drain"), end, this.#written]);
     }
     entry.end(null);
-    await Promise.race([ended, this.#written]);
+    await Promise.race([end, this.#written]);
     this.#sums[name] = { bytes, sha256: hash.digest("hex") };
   }
 
@@ -96,9 +96,9 @@ const refusal = (error: unknown): unknown => {
   const code = "code" in error ? error.code : undefined;
   if (code === "Z_BUF_ERROR") return cutOff();
   if (code === "Z_DATA_ERROR")
-    return error.message === "incorrect header check" ? refused(NO_BACKUP) : damaged();
+    return error.message === "incorrect header check" ? refuse(NO_BACKUP) : damagedArchive();
   if (error.message.startsWith("Unexpected end of data")) return cutOff();
-  return /^Invalid (?:tar )?header|^Header exceeds/.test(error.message) ? damaged() : error;
+  return /^Invalid (?:tar )?header|^Header exceeds/.test(error.message) ? damagedArchive() : error;
 };
 
 export interface Entry {
@@ -135,7 +135,7 @@ export const entryText = async ({ content }: Pick<Entry, "content">): Promise<st
   for await (const chunk of content) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > TEXT_MAX_BYTES) throw damaged();
+    if (bytes > TEXT_MAX_BYTES) throw damagedArchive();
   }
   return Buffer.concat(chunks).toString("utf8");
 };
@@ -146,7 +146,7 @@ const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
   for (const name of new Set([...found.keys(), ...Object.keys(expected)])) {
     const [is, should] = [found.get(name), expected[name]];
     if (is === undefined || should === undefined || is.bytes !== should.bytes || is.sha256 !== should.sha256)
-      throw refused(`it is damaged: ${name} has changed`);
+      throw refuse(`it is damaged: ${name} has changed`);
   }
 };
 
@@ -155,21 +155,21 @@ const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
  *
  * @throws ArchiveRefused for a file that is not our archive, is truncated or damaged.
  */
-export async function* entriesOf(file: string): AsyncGenerator<Entry> {
+export async function* readEntries(file: string): AsyncGenerator<Entry> {
   const [input, gunzip, archive] = [createReadStream(file), createGunzip(), extract()];
   input.once("error", (error) => gunzip.destroy(error));
   gunzip.once("error", (error) => archive.destroy(error));
   input.pipe(gunzip).pipe(archive);
   const sums = new Map<string, Sum>();
-  let told: string | null = null;
+  let sumsText: string | null = null;
   try {
     for await (const entry of archive) {
       const { name } = entry.header;
       const bytes = entry as AsyncIterable<Buffer>;
       // No entry may follow the last one.
-      if (told !== null) throw damaged();
+      if (sumsText !== null) throw damagedArchive();
       if (name === LAST) {
-        told = await entryText({ content: bytes });
+        sumsText = await entryText({ content: bytes });
         continue;
       }
       const content = counted(name, bytes, sums);
@@ -182,6 +182,6 @@ export async function* entriesOf(file: string): AsyncGenerator<Entry> {
     input.destroy();
     gunzip.destroy();
   }
-  if (told === null) throw cutOff();
-  expectSums(sums, told);
+  if (sumsText === null) throw cutOff();
+  expectSums(sums, sumsText);
 }

@@ -20,12 +20,12 @@ const backup = command({
 If the service uses PLATFORM_MASTER_KEY, set it for this command too. The file then does not contain the key.`,
   run: async ({ given, environment }) => {
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./backup.ts")]);
-    const made = await perform(
+    const report = await perform(
       ofEmbedded(environment, ({ dataDir, masterKey }) =>
         work.backup({ dataDir, masterKey, file: given.FILE }),
       ),
     );
-    const { file, bytes, rows, repositories, includesKey } = made;
+    const { file, bytes, rows, repositories, includesKey } = report;
     const key = includesKey
       ? "It contains the master key. Anyone who can read it can read every secret."
       : "It does not contain the master key. Keep PLATFORM_MASTER_KEY in another place.";
@@ -53,14 +53,14 @@ const restore = command({
   run: async ({ given, options, environment }) => {
     const [{ perform, ofEmbedded }, work] = await Promise.all([load(), import("./restore.ts")]);
     const file = path.resolve(given.FILE);
-    const made = await perform(
+    const report = await perform(
       ofEmbedded(environment, ({ dataDir, masterKey }) =>
         work.restore({ dataDir, file, masterKey, takeOver: options["take-over"] }),
       ),
     );
-    const { dataDir, createdAt, rows, repositories, includesKey } = made;
+    const { dataDir, createdAt, rows, repositories, includesKey } = report;
     const key = includesKey ? "" : "Start it with the PLATFORM_MASTER_KEY of the old installation. ";
-    const paused = options["take-over"] ? "" : "It begins paused: `platform admin resume` lets it go.";
+    const pauseNote = options["take-over"] ? "" : "It begins paused: `platform admin resume` lets it go.";
     return {
       json: JSON.stringify({
         data_dir: dataDir,
@@ -70,7 +70,7 @@ const restore = command({
         includes_key: includesKey,
       }),
       text: visible(
-        `${dataDir}: ${quantity(rows, "row")} and ${quantity(repositories, "repository", "repositories")} as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${paused}`,
+        `${dataDir}: ${quantity(rows, "row")} and ${quantity(repositories, "repository", "repositories")} as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${pauseNote}`,
       ),
     };
   },

@@ -48,15 +48,15 @@ export interface BackupReport {
   readonly includesKey: boolean;
 }
 
-const failed = (message: string) => new BackupFailed({ message });
+const backupFailed = (message: string) => new BackupFailed({ message });
 
 const writing = <A>(run: () => Promise<A>): Effect.Effect<A, BackupFailed> =>
   Effect.tryPromise({
     try: run,
-    catch: (cause) => failed(`The backup could not be written: ${thrownText(cause)}`),
+    catch: (cause) => backupFailed(`The backup could not be written: ${thrownText(cause)}`),
   });
 
-const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
+const readKept = (dataDir: string, name: string): Effect.Effect<string | null> =>
   Effect.promise(() =>
     readFile(path.join(dataDir, name), "utf8").then(
       (text) => text.trim(),
@@ -67,16 +67,16 @@ const kept = (dataDir: string, name: string): Effect.Effect<string | null> =>
 /** The address of the installation's database: the running service's, otherwise one that is started for this backup. */
 const database = Effect.fnUntraced(function* (dataDir: string) {
   if (!(yield* Effect.promise(() => hasEmbedded(dataDir))))
-    return yield* failed(
+    return yield* backupFailed(
       `${dataDir} has no installation with an embedded database. Set PLATFORM_DATA_DIR to the data directory of the service.`,
     );
-  const claimed = yield* Effect.result(claimDataDirectory(dataDir));
-  if (claimed._tag === "Success") return (yield* startEmbedded(claimed.success)).url;
-  if (claimed.failure._tag !== "DataDirectoryOwned") return yield* claimed.failure;
+  const claim = yield* Effect.result(claimDataDirectory(dataDir));
+  if (claim._tag === "Success") return (yield* startEmbedded(claim.success)).url;
+  if (claim.failure._tag !== "DataDirectoryOwned") return yield* claim.failure;
   const directory = yield* Effect.promise(() => realpath(dataDir));
   return (
     (yield* runningEmbedded(directory)) ??
-    (yield* failed(`The service of ${dataDir} is starting or stopping. Try again.`))
+    (yield* backupFailed(`The service of ${dataDir} is starting or stopping. Try again.`))
   );
 });
 
@@ -88,24 +88,24 @@ interface Installation {
 }
 
 /** Ids and key in their file form. The key must open the database's secrets, or the backup would be useless. */
-const installationOf = Effect.fnUntraced(function* (
+const readInstallation = Effect.fnUntraced(function* (
   { dataDir, masterKey: given }: BackupRequest,
   { keyCheck }: Snapshot,
 ) {
-  const [installationId, nodeId] = [yield* kept(dataDir, "installation-id"), yield* kept(dataDir, "node-id")];
+  const [installationId, nodeId] = [yield* readKept(dataDir, "installation-id"), yield* readKept(dataDir, "node-id")];
   if (installationId === null || nodeId === null || keyCheck === null)
-    return yield* failed(
+    return yield* backupFailed(
       `The installation in ${dataDir} has never started completely, so there is nothing to back up.`,
     );
   // After a killed rotation, the right key may be the next one (store/installation.ts M1).
   const texts =
-    given === null ? [yield* kept(dataDir, "master-key"), yield* kept(dataDir, "master-key.next")] : [given];
+    given === null ? [yield* readKept(dataDir, "master-key"), yield* readKept(dataDir, "master-key.next")] : [given];
   const right = texts.find((text) => {
     const bytes = parseMasterKey(text ?? "");
     return bytes !== null && keyProvedBy(bytes, keyCheck) !== null;
   });
   if (right === undefined) {
-    return yield* failed(
+    return yield* backupFailed(
       "The master key is not the key of the database's secrets. If the service uses " +
         "PLATFORM_MASTER_KEY, set it for the backup too.",
     );
@@ -150,9 +150,9 @@ const addSaves = Effect.fnUntraced(function* (
   archive: ArchiveWriter,
   { dataDir, projectId, aside }: Readonly<Record<"dataDir" | "projectId" | "aside", string>>,
 ) {
-  const found = yield* Effect.result(existingRepository(savesIn(dataDir), { projectId }));
-  if (found._tag === "Failure") return;
-  const hasSaves = yield* Effect.retry(bundleInto(found.success, aside), { times: ATTEMPTS - 1 });
+  const repository = yield* Effect.result(existingRepository(savesIn(dataDir), { projectId }));
+  if (repository._tag === "Failure") return;
+  const hasSaves = yield* Effect.retry(bundleInto(repository.success, aside), { times: ATTEMPTS - 1 });
   if (!hasSaves) return;
   yield* writing(async () => {
     await archive.addFile(ENTRY.saves(projectId), aside);
@@ -165,7 +165,7 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
   const { rows, installation, projects } = yield* Effect.scoped(
     Effect.gen(function* () {
       const snapshot = yield* openSnapshot(yield* database(request.dataDir));
-      const own = yield* installationOf(request, snapshot);
+      const own = yield* readInstallation(request, snapshot);
       const manifest: BackupManifest = {
         format: FORMAT,
         created_at: new Date(yield* Clock.currentTimeMillis).toISOString(),
@@ -187,12 +187,12 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
   const directory = path.join(request.dataDir, "repositories");
   let repositories = 0;
   for (const { id: projectId, kind } of projects) {
-    const found = yield* Effect.result(existingRepository(directory, { projectId }));
-    if (found._tag === "Success") {
-      yield* addRepository(archive, { projectId, repository: found.success, aside });
+    const repository = yield* Effect.result(existingRepository(directory, { projectId }));
+    if (repository._tag === "Success") {
+      yield* addRepository(archive, { projectId, repository: repository.success, aside });
       repositories += 1;
     } else if (kind === "hosted") {
-      return yield* failed(`The repository of project ${projectId} is missing in ${directory}.`);
+      return yield* backupFailed(`The repository of project ${projectId} is missing in ${directory}.`);
     }
   }
   for (const { id: projectId } of projects) yield* addSaves(archive, { ...request, projectId, aside });
@@ -202,7 +202,7 @@ const fill = Effect.fnUntraced(function* (archive: ArchiveWriter, request: Backu
 
 const expectNew = Effect.fnUntraced(function* (file: string) {
   if (!existsSync(file)) return;
-  return yield* failed(
+  return yield* backupFailed(
     statSync(file).isDirectory()
       ? `${file} is a directory. Give the name of a new file, for example one in it.`
       : `${file} already exists. Choose another file.`,
@@ -217,7 +217,7 @@ export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
     Effect.tryPromise({
       try: () => mkdtemp(`${file}.`),
       catch: (cause) =>
-        failed(
+        backupFailed(
           `The backup cannot be written into the directory ${path.dirname(file)}: ${fileFault(cause)}. Choose a directory that exists and in which this user may write.`,
         ),
     }),
@@ -228,8 +228,8 @@ export const backup = Effect.fnUntraced(function* (request: BackupRequest) {
     Effect.sync(() => new ArchiveWriter(draft)),
     (writer) => Effect.sync(() => writer.abandon()),
   );
-  const filled = yield* fill(archive, request, path.join(aside, "bundle"));
+  const contents = yield* fill(archive, request, path.join(aside, "bundle"));
   yield* writing(() => rename(draft, file));
   const { size: bytes } = yield* writing(() => stat(file));
-  return { file, bytes, ...filled } satisfies BackupReport;
+  return { file, bytes, ...contents } satisfies BackupReport;
 }, Effect.scoped);

@@ -40,7 +40,7 @@ import {
 } from "../../../store/postgres/migrate.ts";
 import { fillTables, type Filling } from "../../../store/postgres/rows.ts";
 import { TAKEN_OVER } from "../../../store/run-directory-claim.ts";
-import { ArchiveRefused, entriesOf, type Entry, entryText, NO_BACKUP } from "./archive.ts";
+import { ArchiveRefused, readEntries, type Entry, entryText, NO_BACKUP } from "./archive.ts";
 import { BackupManifest, MANIFEST, partNamed } from "./manifest.ts";
 import { unreadable } from "../named-file.ts";
 
@@ -66,7 +66,7 @@ export interface RestoreReport {
   readonly includesKey: boolean;
 }
 
-const failed = (message: string) => new RestoreFailed({ message });
+const restoreFailed = (message: string) => new RestoreFailed({ message });
 const decodeManifest = Schema.decodeUnknownResult(Schema.fromJsonString(BackupManifest));
 const decodeRows = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Array(Schema.String)));
 const FormatOnly = Schema.fromJsonString(Schema.Struct({ format: Schema.Finite }));
@@ -77,7 +77,7 @@ const step = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, RestoreF
   Effect.tryPromise({
     try: run,
     catch: (cause) =>
-      failed(
+      restoreFailed(
         cause instanceof ArchiveRefused
           ? `${file} cannot be restored: ${cause.message}.`
           : `The restore failed: ${thrownText(cause)}`,
@@ -92,7 +92,7 @@ const refuse = (message: string): never => {
  * The first entry, with its migrations as this program counts them. It refuses a file that is not a backup, or whose
  * version is newer or too old.
  */
-const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<BackupManifest> => {
+const readManifest = async (entry: Entry, known: readonly Migration[]): Promise<BackupManifest> => {
   if (entry.name !== MANIFEST) return refuse(NO_BACKUP);
   const text = await entryText(entry);
   const manifest = decodeManifest(text);
@@ -104,10 +104,10 @@ const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<Ba
         : NO_BACKUP,
     );
   }
-  const recorded = manifest.success.migrations;
+  const migrationsThen = manifest.success.migrations;
   const migrations =
-    sinceBaseline(known, recorded) ??
-    refuse(tooOld(recorded, "restore the file with it, start it once, and back up again"));
+    sinceBaseline(known, migrationsThen) ??
+    refuse(tooOld(migrationsThen, "restore the file with it, start it once, and back up again"));
   for (const { name, checksum } of migrations) {
     if (!known.some((own) => own.name === name && own.checksum === checksum))
       refuse(
@@ -120,8 +120,8 @@ const manifestOf = async (entry: Entry, known: readonly Migration[]): Promise<Ba
 /** Reads the file to its end and writes nothing (E1). */
 const check = async (file: string, known: readonly Migration[]): Promise<BackupManifest> => {
   let manifest: BackupManifest | null = null;
-  for await (const entry of entriesOf(file)) {
-    if (manifest === null) manifest = await manifestOf(entry, known);
+  for await (const entry of readEntries(file)) {
+    if (manifest === null) manifest = await readManifest(entry, known);
     else if (partNamed(entry.name) === null)
       refuse(`it has the unexpected entry ${JSON.stringify(entry.name)}`);
   }
@@ -154,7 +154,7 @@ const unpack = async ({ file, draft, bundles }: Place, filling: Filling): Promis
   let rows = 0;
   const repositories = new Map<string, { head: string; bundle: string | null }>();
   const saves = new Map<string, string>();
-  for await (const entry of entriesOf(file)) {
+  for await (const entry of readEntries(file)) {
     const part = partNamed(entry.name);
     if (part?.kind === "rows") {
       const portion = decodeRows(await entryText(entry));
@@ -189,7 +189,7 @@ const letGo = Effect.flatMap(PausesPort, ({ end }) => end);
 /** E5 */
 const checkKey = ({ file, draft }: Place, masterKey: string) =>
   examineMasterKey(draft, { masterKey, databaseUrl: null }).pipe(
-    Effect.mapError((error) => failed(`${file} cannot be restored: ${thrownText(error)}`)),
+    Effect.mapError((error) => restoreFailed(`${file} cannot be restored: ${thrownText(error)}`)),
     Effect.provide(Layer.provide(Secrets.layer, ProjectChanges.layer)),
   );
 
@@ -202,7 +202,7 @@ const unbundle = Effect.fnUntraced(function* (
   yield* step(file, () => mkdir(directory, { mode: 0o700 }));
   for (const [projectId, { head, bundle }] of bundles) {
     const repository = repositoryPath(directory, projectId);
-    if (repository === null) return yield* failed(`${projectId} is not a project id.`);
+    if (repository === null) return yield* restoreFailed(`${projectId} is not a project id.`);
     yield* unbundleInto(repository, { head, bundle });
     if (bundle !== null) yield* step(file, () => rm(bundle));
   }
@@ -218,14 +218,14 @@ const make = Effect.fnUntraced(function* (
     Effect.gen(function* () {
       const { url } = yield* startEmbedded(place.draft);
       yield* Effect.provide(runMigrations(migrations), Client.layer({ url, maxConnections: 1 }));
-      let unpacked: Unpacked = { rows: 0, repositories: new Map(), saves: new Map() };
+      let contents: Unpacked = { rows: 0, repositories: new Map(), saves: new Map() };
       yield* fillTables(url, async (filling) => {
-        unpacked = await unpack(place, filling);
+        contents = await unpack(place, filling);
       });
       const client = Client.layer({ url, maxConnections: 1 });
       if (masterKey !== null) yield* Effect.provide(checkKey(place, masterKey), client);
       yield* Effect.provide(takeOver ? letGo : hold, Layer.provide(Pauses.layer, client));
-      return unpacked;
+      return contents;
     }),
   );
   yield* unbundle(place, path.join(place.draft, "repositories"), repositories);
@@ -238,17 +238,17 @@ const make = Effect.fnUntraced(function* (
 const expectEmpty = Effect.fnUntraced(function* (dataDir: string) {
   if (!existsSync(dataDir)) return;
   if (!(yield* step(dataDir, () => stat(dataDir))).isDirectory())
-    return yield* failed(
+    return yield* restoreFailed(
       `The data directory ${dataDir} (PLATFORM_DATA_DIR) is a file. Set PLATFORM_DATA_DIR to an empty or new directory.`,
     );
   const owner = yield* Effect.promise(() => livingOwner(dataDir));
   if (owner !== null)
-    return yield* failed(
+    return yield* restoreFailed(
       `${dataDir} is in use by the service with process id ${owner}. Restore into another directory.`,
     );
   const names = yield* step(dataDir, () => readdir(dataDir));
   if (names.length > 0)
-    return yield* failed(`${dataDir} is not empty. Restore into an empty or new directory.`);
+    return yield* restoreFailed(`${dataDir} is not empty. Restore into an empty or new directory.`);
 });
 
 /** Writes a directory's own entries to the disk. */
@@ -263,15 +263,15 @@ export const restore = Effect.fnUntraced(function* (request: RestoreRequest) {
   yield* expectEmpty(dataDir);
   const fault = yield* Effect.promise(() => unreadable(file));
   if (fault !== null)
-    return yield* failed(
+    return yield* restoreFailed(
       `${file} cannot be restored: ${fault}. Give the path of a file of \`platform backup\`.`,
     );
-  const known = yield* loadMigrations;
-  const manifest = yield* step(file, () => check(file, known));
+  const migrations = yield* loadMigrations;
+  const manifest = yield* step(file, () => check(file, migrations));
   const parent = path.dirname(dataDir);
   yield* Effect.tryPromise({
     try: () => mkdir(parent, { recursive: true }),
-    catch: (cause) => failed(new DataDirectoryUnusable({ path: dataDir, cause }).message),
+    catch: (cause) => restoreFailed(new DataDirectoryUnusable({ path: dataDir, cause }).message),
   });
   const aside = yield* Effect.acquireRelease(
     step(file, () => mkdtemp(`${dataDir}.restoring-`)),
@@ -281,8 +281,8 @@ export const restore = Effect.fnUntraced(function* (request: RestoreRequest) {
   yield* step(file, () =>
     Promise.all([place.draft, place.bundles].map((made) => mkdir(made, { mode: 0o700 }))),
   );
-  const recorded = new Set(manifest.migrations.map(({ name }) => name));
-  const then = known.filter(({ name }) => recorded.has(name));
+  const names = new Set(manifest.migrations.map(({ name }) => name));
+  const then = migrations.filter(({ name }) => names.has(name));
   const { rows, repositories } = yield* make(place, then, request);
   yield* step(file, async () => {
     // Without the file, the first start creates a new id.

@@ -21,7 +21,7 @@ import { prepareRoot } from "../../../sandbox/images/unpack/mount-points.ts";
 import { claimDataDirectory, DataDirectoryOwned } from "../../../store/data-directory.ts";
 import type { Environment } from "../../../cli/configuration.ts";
 import { EXIT, Failure } from "../../../cli/failure.ts";
-import { opened } from "./images.ts";
+import { requireInstallation } from "./images.ts";
 
 const GIB = 1024 ** 3;
 /** One build of an operator may use so much. */
@@ -47,22 +47,22 @@ export interface BuildWish {
   readonly args: Readonly<Record<string, string>>;
 }
 
-const refused = (message: string): Failure => new Failure(EXIT.refused, "build_failed", { message });
+const buildFailed = (message: string): Failure => new Failure(EXIT.refused, "build_failed", { message });
 
 /** The failed step's output was shown when it came. */
-const failureOf = (error: unknown): Failure => {
+const toFailure = (error: unknown): Failure => {
   if (error instanceof BuildError) {
-    return refused(`The build failed: ${error.message}.`);
+    return buildFailed(`The build failed: ${error.message}.`);
   }
   if (error instanceof DataDirectoryOwned)
-    return refused(
+    return buildFailed(
       `Another \`platform images build\` is running (process id ${error.pid}). Wait until it ends.`,
     );
-  return refused(thrownText(error));
+  return buildFailed(thrownText(error));
 };
 
 /** A line for each step, and the output as it comes. */
-const linesOf = (event: BuildEvent): readonly string[] => {
+const eventLines = (event: BuildEvent): readonly string[] => {
   switch (event.kind) {
     case "step":
       return [`step ${event.step}, line ${event.line}: ${event.instruction}`];
@@ -80,7 +80,7 @@ const build = async (
   request: BuildRequest,
   note: (line: string) => void,
 ): Promise<ImageFacts> => {
-  const { config, installation } = opened(environment);
+  const { config, installation } = requireInstallation(environment);
   const options = operatorBuilder({ config, dataDir: config.dataDir, installation });
   const runtime = ManagedRuntime.make(buildahBuilder(options));
   const building = Effect.gen(function* () {
@@ -90,14 +90,14 @@ const build = async (
       builder.build(request),
       (): ImageFacts | null => null,
       (former, event) => {
-        linesOf(event).forEach(note);
+        eventLines(event).forEach(note);
         return event.kind === "built" ? { digest: event.digest, ...event.config } : former;
       },
     );
   });
   const exit = await Effect.runPromiseExit(Effect.scoped(building)).finally(() => runtime.dispose());
-  if (Exit.isFailure(exit)) throw failureOf(Cause.squash(exit.cause));
-  if (exit.value === null) throw refused("The build ended without an image.");
+  if (Exit.isFailure(exit)) throw toFailure(Cause.squash(exit.cause));
+  if (exit.value === null) throw buildFailed("The build ended without an image.");
   return exit.value;
 };
 
@@ -112,7 +112,7 @@ export const buildImage = (
 ): Effect.Effect<Image, Failure> =>
   Effect.tryPromise({
     try: () =>
-      opened(environment).store.add(name, async (draft) => {
+      requireInstallation(environment).store.add(name, async (draft) => {
         const facts = await build(
           environment,
           {
@@ -124,7 +124,7 @@ export const buildImage = (
             secrets: {},
             layerStore: LAYERS,
             pull: "newer",
-            egressAllow: opened(environment).config.egressAllow,
+            egressAllow: requireInstallation(environment).config.egressAllow,
             limits: LIMITS,
             output: draft,
           },
@@ -133,5 +133,5 @@ export const buildImage = (
         await prepareRoot(path.join(draft, "root"));
         return facts;
       }),
-    catch: (error) => (error instanceof Failure ? error : failureOf(error)),
+    catch: (error) => (error instanceof Failure ? error : toFailure(error)),
   });

@@ -13,7 +13,7 @@ Its sandboxes then see the image's files instead of this machine's. Run the comm
 its settings. With several nodes, build or import the image on each node. The service can keep running.`;
 
 /** @throws Failure */
-const checked = async (name: string): Promise<string> => {
+const checkName = async (name: string): Promise<string> => {
   const { IMAGE_REFERENCE_RULE, isImageReference } = await import("../../../domain/environment/image.ts");
   if (!isImageReference(name)) throw usage(`${name} is not a valid image name. ${IMAGE_REFERENCE_RULE}`);
   return name;
@@ -28,7 +28,7 @@ of \`docker export\` or \`mmdebstrap\`. It may be compressed with gzip or zstd. 
 
 ${NOTES}`,
   run: async ({ given, environment }) => {
-    const name = await checked(given.NAME);
+    const name = await checkName(given.NAME);
     const { perform } = await import("../perform.ts");
     const { importArchive } = await import("./images.ts");
     const { digest, bytes, files } = await perform(importArchive(environment, { name, file: given.FILE }));
@@ -64,7 +64,7 @@ Layers are kept for the next build.
 
 ${NOTES}`,
   run: async ({ given, options, environment, note }) => {
-    const name = await checked(given.NAME);
+    const name = await checkName(given.NAME);
     const args = buildArguments(options.arg);
     const { perform } = await import("../perform.ts");
     const { buildImage } = await import("./image-build.ts");
@@ -90,8 +90,8 @@ const list = command({
   run: async ({ environment }) => {
     const { perform } = await import("../perform.ts");
     const { listImages } = await import("./images.ts");
-    const found = await perform(listImages(environment));
-    const images = found.map(({ name, tree: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
+    const namedImages = await perform(listImages(environment));
+    const images = namedImages.map(({ name, tree: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
     const rows = images.map(({ name, digest, bytes, files }) => [
       name,
       digest.slice(0, "sha256:".length + 12),

@@ -18,14 +18,14 @@ import { findTools } from "../../../sandbox/machine/tools.ts";
 import { EXIT, Failure } from "../../../cli/failure.ts";
 import { unreadable } from "../named-file.ts";
 
-const failed = (message: string): Failure => new Failure(EXIT.refused, "failed", { message });
+const imageFailure = (message: string): Failure => new Failure(EXIT.refused, "failed", { message });
 
 /** The installation of this environment's data directory, with its images. @throws Failure if it does not exist */
-export const opened = (environment: Environment) => {
+export const requireInstallation = (environment: Environment) => {
   const config = readConfig(environment, process.cwd());
   const { dataDir } = config;
   if (!existsSync(path.join(dataDir, "installation-id"))) {
-    throw failed(
+    throw imageFailure(
       `${dataDir} has no installation. Start the service once, or set PLATFORM_DATA_DIR to its data directory.`,
     );
   }
@@ -41,14 +41,14 @@ export const importArchive = (
 ): Effect.Effect<Image, Error> =>
   Effect.tryPromise({
     try: async () => {
-      const { config, installation, store } = opened(environment);
+      const { config, installation, store } = requireInstallation(environment);
       const archive = path.resolve(file);
       const fault = await unreadable(archive);
       if (fault !== null)
-        throw failed(`${archive} cannot be imported: ${fault}. Give the path of an image's archive.`);
+        throw imageFailure(`${archive} cannot be imported: ${fault}. Give the path of an image's archive.`);
       const { bwrap } = findTools(config.path);
       if (bwrap === null)
-        throw failed("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
+        throw imageFailure("An image is unpacked in a sandbox, which needs bubblewrap. Install it.");
       const runDir = runDirectoryPath(installation.installationId);
       await openRunDirectory(runDir);
       const bundle = await makeRuntimeBundle({
@@ -66,8 +66,8 @@ export const importArchive = (
   });
 
 export const listImages = (environment: Environment): Effect.Effect<readonly NamedImage[]> =>
-  Effect.promise(() => opened(environment).store.list());
+  Effect.promise(() => requireInstallation(environment).store.list());
 
 /** @returns false if no image has the name */
 export const removeImage = (environment: Environment, name: string): Effect.Effect<boolean> =>
-  Effect.promise(() => opened(environment).store.remove(name));
+  Effect.promise(() => requireInstallation(environment).store.remove(name));

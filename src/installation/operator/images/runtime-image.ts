@@ -20,14 +20,14 @@ import { EXIT, Failure } from "../../../cli/failure.ts";
 /** The image has our programs and nothing else: they bring the libraries that they need. */
 const DOCKERFILE = "FROM scratch\nCOPY opt /opt\n";
 
-const refused = (error: unknown): Failure =>
+const toFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
     : new Failure(EXIT.refused, "failed", {
         message: thrownText(error),
       });
 
-const hashOf = async (file: string): Promise<string> => {
+const hashFile = async (file: string): Promise<string> => {
   const hash = createHash("sha256");
   await pipeline(createReadStream(file), hash);
   return hash.digest("hex");
@@ -56,11 +56,11 @@ export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Env
   const directory = path.resolve(given);
   // The users of a sandbox read the files.
   process.umask(0o022);
-  yield* Effect.tryPromise({ try: () => emptyDirectory(directory), catch: refused });
+  yield* Effect.tryPromise({ try: () => emptyDirectory(directory), catch: toFailure });
   const temporary = yield* temporaryDirectory;
   const programs = yield* sandboxPrograms(temporary).pipe(
     Effect.catchDefect((defect) =>
-      defect instanceof NotBuilt ? Effect.fail(refused(defect)) : Effect.die(defect),
+      defect instanceof NotBuilt ? Effect.fail(toFailure(defect)) : Effect.die(defect),
     ),
   );
   const binaries = agentBinaries(config.runtimes, config.path);
@@ -71,13 +71,13 @@ export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Env
         nodePath: process.execPath,
         agentBinaries: binaries,
         find: (name) => findProgram(name, config.path),
-        hash: hashOf,
+        hash: hashFile,
       });
       const { daemonBundle: daemon, commandLine } = programs;
       await writeRuntime({ bundle, daemon, commandLine }, directory);
       await writeFile(path.join(directory, "Dockerfile"), DOCKERFILE);
       return { directory, agents: binaries.map((file) => path.basename(file)) };
     },
-    catch: refused,
+    catch: toFailure,
   });
 }, Effect.scoped);

@@ -12,13 +12,13 @@ on each of them. Name the runtime in PLATFORM_AGENT_RUNTIMES, so that projects m
 const wishedPackage = async (text: string) => {
   const { parseNamedVersion } = await import("../../../domain/runtimes/installed.ts");
   const { PACKAGED } = await import("../../../domain/runtimes/runtimes.ts");
-  const named = parseNamedVersion(text);
-  const packaged = PACKAGED.get(named?.name ?? "");
-  if (named === null || packaged === undefined)
+  const request = parseNamedVersion(text);
+  const runtimePackage = PACKAGED.get(request?.name ?? "");
+  if (request === null || runtimePackage === undefined)
     throw usage(
       `${text} is no runtime that can be added. Give NAME@VERSION with an exact version. NAME is one of: ${[...PACKAGED.keys()].join(", ")}. For an agent of a registry, give --registry as well.`,
     );
-  return { ...named, packaged };
+  return { ...request, packaged: runtimePackage };
 };
 
 /** An agent of a registry. The version may be missing: a registry has one of each agent. @throws Failure */
@@ -30,7 +30,7 @@ const wishedEntry = async (text: string) => {
   return { id, version };
 };
 
-const added = (name: string, { root: _root, start: _start, ...facts }: InstalledRuntime) => ({
+const addedOutcome = (name: string, { root: _root, start: _start, ...facts }: InstalledRuntime) => ({
   json: JSON.stringify({ name, ...facts }),
   text: visible(
     `${name} ${facts.version} is ready: ${facts.digest}, ${quantity(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
@@ -66,10 +66,10 @@ ${NOTES}`,
     const { addEntry, addRuntime } = await import("./runtimes.ts");
     if (registry === undefined) {
       const wish = await wishedPackage(text);
-      return added(wish.name, await perform(addRuntime(environment, { ...wish, integrity })));
+      return addedOutcome(wish.name, await perform(addRuntime(environment, { ...wish, integrity })));
     }
     const wish = await wishedEntry(text);
-    return added(wish.id, await perform(addEntry(environment, { ...wish, integrity, registry })));
+    return addedOutcome(wish.id, await perform(addEntry(environment, { ...wish, integrity, registry })));
   },
 });
 
@@ -80,8 +80,8 @@ const list = command({
   run: async ({ environment }) => {
     const { perform } = await import("../perform.ts");
     const { listRuntimes } = await import("./runtimes.ts");
-    const found = await perform(listRuntimes(environment));
-    const runtimes = found.map(({ name, tree: { version, digest, integrity, packages, bytes } }) => ({
+    const namedRuntimes = await perform(listRuntimes(environment));
+    const runtimes = namedRuntimes.map(({ name, tree: { version, digest, integrity, packages, bytes } }) => ({
       name,
       version,
       digest,

@@ -24,13 +24,13 @@ import {
 } from "../../../sandbox/runtimes/store.ts";
 import { findProgram } from "../../../sandbox/machine/tools.ts";
 import type { Environment } from "../../../cli/configuration.ts";
-import { opened } from "../images/images.ts";
+import { requireInstallation } from "../images/images.ts";
 import { treeDigest, packageProgram, unpackPackage, type Unpacked } from "../../../sandbox/runtimes/npm.ts";
 import { unpackProgram } from "../../../sandbox/runtimes/program-archive.ts";
 import { AgentRegistry } from "../../../sandbox/runtimes/registry.ts";
 
 const openStore = (environment: Environment) => {
-  const { config, installation } = opened(environment);
+  const { config, installation } = requireInstallation(environment);
   const place = { config, dataDir: config.dataDir, installation };
   return { config, store: new RuntimeStore(runtimesDirectory(place)) };
 };
@@ -69,7 +69,7 @@ const checkPrograms = (name: string, start: AddedStart, root: string): void => {
   }
 };
 
-const bytesOf = async (directory: string): Promise<number> => {
+const measureBytes = async (directory: string): Promise<number> => {
   const { text } = await runShort(["du", "-sb", "--", directory], { stream: 1, bytesMax: 4096 });
   return Number.parseInt(text, 10) || 0;
 };
@@ -121,7 +121,7 @@ type Brought = Omit<RuntimeFacts, "bytes">;
  * Adds a version of a runtime. New sandboxes get it. Those that run keep theirs.
  * @param start null: the files say it
  */
-const added = (
+const fillRuntime = (
   environment: Environment,
   { name, start: known }: { readonly name: string; readonly start: AddedStart | null },
   fill: (draft: Draft) => Promise<Brought>,
@@ -140,7 +140,7 @@ const added = (
         await removeTree(scratch);
         const start = facts.start ?? known;
         if (start !== null) checkPrograms(name, start, root);
-        return await store.keep(draft, name, { ...facts, bytes: await bytesOf(root) });
+        return await store.keep(draft, name, { ...facts, bytes: await measureBytes(root) });
       } finally {
         await removeTree(draft);
       }
@@ -153,7 +153,7 @@ export const addRuntime = (
   environment: Environment,
   wish: RuntimeWish,
 ): Effect.Effect<InstalledRuntime, Error> =>
-  added(environment, { name: wish.name, start: wish.packaged }, async (draft) => {
+  fillRuntime(environment, { name: wish.name, start: wish.packaged }, async (draft) => {
     const parts = await unpack(npmOn(draft.path), wish, draft.root);
     const { version, integrity } = broughtPackage(parts.own, {
       name: wish.packaged.name,
@@ -222,7 +222,7 @@ export const addEntry = (
   environment: Environment,
   { registry: place, integrity, ...wish }: EntryWish,
 ): Effect.Effect<InstalledRuntime, Error> =>
-  added(environment, { name: wish.id, start: null }, async (draft) => {
+  fillRuntime(environment, { name: wish.id, start: null }, async (draft) => {
     const registry = new AgentRegistry(place);
     try {
       const entry = readEntry(await registry.read(), { ...wish, arch: process.arch });

@@ -250,8 +250,8 @@ export const contentHash = async (runDir: string, source: string): Promise<strin
     .update(JSON.stringify([source, ino, dev, size, mtimeMs, ctimeMs]))
     .digest("hex");
   const memo = join(runDir, "parts", `.${stamp.slice(0, 32)}`);
-  const recorded = await ifThere(readFile(memo, "utf8"));
-  if (recorded !== null) return recorded;
+  const record = await ifThere(readFile(memo, "utf8"));
+  if (record !== null) return record;
   const hash = await hashFile(source);
   await replaceFile(memo, hash);
   return hash;

@@ -12,7 +12,7 @@ export class Suspensions extends Context.Service<
       by: { readonly userId: string; readonly act: SteeringAct; readonly now: number },
     ) => Stored<void>;
     /** The suspension of a session, or of the nearest one above it. Null means its person's own credentials work. */
-    readonly of: (sessionId: string) => Stored<Suspension | null>;
+    readonly get: (sessionId: string) => Stored<Suspension | null>;
     /** Ends the suspension of the session itself. @returns whether there was one */
     readonly end: (sessionId: string) => Stored<boolean>;
   }

@@ -23,7 +23,7 @@ export const layer = Layer.effect(
           Effect.asVoid,
           toStored("suspensions.suspend"),
         ),
-      of: (sessionId) =>
+      get: (sessionId) =>
         sql<Row>`
           WITH RECURSIVE above (id, parent, depth) AS (
             SELECT id, parent_session_id, 0 FROM project_sessions WHERE id = ${sessionId}
@@ -41,7 +41,7 @@ export const layer = Layer.effect(
             const { userId: id, name, ...suspension } = row;
             return { ...suspension, by: { id, name } };
           }),
-          toStored("suspensions.of"),
+          toStored("suspensions.get"),
         ),
       end: (sessionId) =>
         sql`DELETE FROM suspended_credentials WHERE session_id = ${sessionId} RETURNING session_id`.pipe(

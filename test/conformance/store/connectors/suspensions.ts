@@ -17,20 +17,20 @@ export const checkSuspensions = (check: Check): void => {
         const parent = yield* admitSession(world);
         const child = yield* admitSession(world, { parentSessionId: parent });
         const other = yield* admitSession(world);
-        expect(yield* suspensions.of(child)).toBe(null);
+        expect(yield* suspensions.get(child)).toBe(null);
         yield* suspensions.suspend(parent, { userId: id, act: "message", now: NOON });
         yield* suspensions.suspend(parent, { userId: world.userId, act: "terminal", now: NOON + 1 });
         const first = { sessionId: parent, by: { id, name }, act: "message", at: NOON };
-        expect(yield* suspensions.of(parent)).toEqual(first);
-        expect(yield* suspensions.of(child)).toEqual(first);
-        expect(yield* suspensions.of(other)).toBe(null);
+        expect(yield* suspensions.get(parent)).toEqual(first);
+        expect(yield* suspensions.get(child)).toEqual(first);
+        expect(yield* suspensions.get(other)).toBe(null);
         yield* suspensions.suspend(child, { userId: id, act: "port", now: NOON + 2 });
-        expect(yield* suspensions.of(child)).toMatchObject({ sessionId: child, act: "port" });
+        expect(yield* suspensions.get(child)).toMatchObject({ sessionId: child, act: "port" });
         expect(yield* suspensions.end(child)).toBe(true);
-        expect(yield* suspensions.of(child)).toEqual(first);
+        expect(yield* suspensions.get(child)).toEqual(first);
         expect(yield* suspensions.end(parent)).toBe(true);
         expect(yield* suspensions.end(parent)).toBe(false);
-        expect(yield* suspensions.of(child)).toBe(null);
+        expect(yield* suspensions.get(child)).toBe(null);
       }),
     );
   });

@@ -12,7 +12,7 @@ export const layer = Layer.effect(
         if (suspensions.has(sessionId)) return;
         suspensions.set(sessionId, { userId, act, at: now });
       }),
-    of: (sessionId) =>
+    get: (sessionId) =>
       Effect.sync(() => {
         let id: string | null = sessionId;
         while (id !== null) {

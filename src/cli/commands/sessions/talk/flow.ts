@@ -61,7 +61,7 @@ export class Flow {
           this.#gap = this.#column > width(this.#hang) ? 1 : this.#gap;
           continue;
         }
-        for (const bit of bitsOf(piece)) {
+        for (const bit of splitWide(piece)) {
           if (isWide(bit)) flush();
           word.push({ text: bit, style });
           if (isWide(bit)) flush();
@@ -108,14 +108,14 @@ export class Flow {
   }
 
   #put(style: Style, text: string): void {
-    const shown = visible(text);
-    this.#screen.write(paint(this.#screen, style, shown));
-    this.#column += width(shown);
+    const printable = visible(text);
+    this.#screen.write(paint(this.#screen, style, printable));
+    this.#column += width(printable);
   }
 }
 
 /** Each wide character by itself, because a row may end after it, and what stands between them. */
-const bitsOf = (word: string): readonly string[] => {
+const splitWide = (word: string): readonly string[] => {
   // oxlint-disable-next-line no-control-regex -- the characters that every terminal shows in one cell
   if (/^[\u0000-\u02ff]*$/.test(word)) return [word];
   const bits: string[] = [];

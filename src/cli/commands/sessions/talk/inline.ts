@@ -21,10 +21,10 @@ const CODE: Rule["parts"] = ([, mark = "", text = ""], style) => [
 
 const linkParts: Rule["parts"] = ([, mark = "", label = "", target = ""], style) => {
   const text = label === "" ? target : label;
-  const shown = [...readInline(text, [...style, "underline"]).parts];
+  const parts = [...readInline(text, [...style, "underline"]).parts];
   const address: Part = { text: ` (${target})`, style: [...style, "dim"] };
   const image: Part = { text: "Image: ", style };
-  return [...(mark === "" ? [] : [image]), ...shown, ...(text === target ? [] : [address])];
+  return [...(mark === "" ? [] : [image]), ...parts, ...(text === target ? [] : [address])];
 };
 
 /** The longer marks first. */
@@ -128,10 +128,10 @@ export const readInline = (text: string, style: Style, grows = false): Read => {
   if (text.length > READ_MAX) return { parts: [{ text, style }], length: text.length };
   const into = new Reading(style);
   for (let at = 0; at < text.length;) {
-    const found = text.slice(at).search(MARK);
-    const end = found < 0 ? text.length : at + found;
+    const offset = text.slice(at).search(MARK);
+    const end = offset < 0 ? text.length : at + offset;
     if (end > at) into.plain(text.slice(at, end), at);
-    if (found < 0) break;
+    if (offset < 0) break;
     const length = atMark(text, end, { into, style, grows });
     if (length === null) break;
     at = end + length;

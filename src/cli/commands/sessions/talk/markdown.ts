@@ -29,7 +29,7 @@ const INDENTED = /^(\s*)(.*)$/;
 const INDENT_MAX = 24;
 const RULE_MAX = 40;
 
-const indentOf = (blanks: string): string => blanks.replaceAll("\t", "    ").slice(0, INDENT_MAX);
+const readIndent = (blanks: string): string => blanks.replaceAll("\t", "    ").slice(0, INDENT_MAX);
 
 const opening = (line: string): Opening => {
   const [heading, marks = "", title = ""] = HEADING.exec(line) ?? [];
@@ -44,7 +44,7 @@ const opening = (line: string): Opening => {
   if (item !== undefined) {
     const bullet = /\d/.test(mark) ? mark : "•";
     const box = task === undefined ? "" : task === " " ? "☐ " : "☑ ";
-    const lead = `${indentOf(blanks)}${bullet} ${box}`;
+    const lead = `${readIndent(blanks)}${bullet} ${box}`;
     return { lead: plainLead(lead), hang: " ".repeat(lead.length), style: [], rest: text };
   }
   const [quote, arrows = "", said = ""] = QUOTE.exec(line) ?? [];
@@ -53,7 +53,7 @@ const opening = (line: string): Opening => {
     return { lead: { text: bars, style: ["dim"] }, hang: bars, style: ["dim"], rest: said };
   }
   const [, before = "", rest = ""] = INDENTED.exec(line) ?? [];
-  return { lead: plainLead(indentOf(before)), hang: indentOf(before), style: [], rest };
+  return { lead: plainLead(readIndent(before)), hang: readIndent(before), style: [], rest };
 };
 
 /** Lines whose look their end decides: fences, rules and rows of tables. */

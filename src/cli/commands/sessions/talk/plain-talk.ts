@@ -6,19 +6,19 @@ import type { SentEvent } from "../event-stream.ts";
 import { Places } from "./places.ts";
 import type { Shown } from "./talk.ts";
 
-const wordsOf = ({ content }: Item): string =>
+const itemText = ({ content }: Item): string =>
   content.map((part) => (part.type === "text" ? part.text : `[${part.name}]`)).join("\n");
 
 /** A finished item for a person. Empty: it is not shown. */
-const shown = (item: Item): string => {
+const itemLine = (item: Item): string => {
   const who = item.author?.name ?? item.role ?? "";
   if (item.kind === "tool") return `  ${item.tool?.title ?? item.tool?.name ?? ""} (${item.status})`;
   // A note of the service or a person: a call waits for an approval, or was decided.
-  if (item.kind === "note" && item.author?.kind !== "agent") return `(${wordsOf(item)})`;
+  if (item.kind === "note" && item.author?.kind !== "agent") return `(${itemText(item)})`;
   if (item.kind !== "message") return "";
   const why = item.error === null ? "" : ` (${item.error.message})`;
   const state = item.status === "completed" || item.status === "accepted" ? "" : ` [${item.status}${why}]`;
-  return `${who}:${state} ${wordsOf(item)}`;
+  return `${who}:${state} ${itemText(item)}`;
 };
 
 export class PlainTalk implements Shown {
@@ -36,11 +36,11 @@ export class PlainTalk implements Shown {
     if (event !== "item") return;
     const item = JSON.parse(data) as Item;
     if (isOpen(item) || item.kind === "request") return;
-    const text = shown(item);
+    const text = itemLine(item);
     if (text === "") return;
-    const moved = this.#places.take(item);
+    const note = this.#places.take(item);
     if (this.#printed.get(item.id) === text) {
-      if (moved !== null) this.say(moved);
+      if (note !== null) this.say(note);
       return;
     }
     this.#printed.set(item.id, text);

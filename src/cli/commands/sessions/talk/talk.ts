@@ -38,7 +38,7 @@ interface Delta {
 const isAnswer = ({ kind, role }: Item): boolean => kind === "message" && role === "agent";
 
 /** Items that stand below each other without an empty line. */
-const kindOf = ({ kind }: Item): string => (kind === "tool" || kind === "thought" ? "work" : kind);
+const itemKind = ({ kind }: Item): string => (kind === "tool" || kind === "thought" ? "work" : kind);
 
 /** Where a conversation is shown: a screen, or a pipe (plain-talk.ts). */
 export interface Shown {
@@ -113,15 +113,15 @@ export class Talk implements Shown {
   }
 
   #take(item: Item): void {
-    const known = this.#open.get(item.id);
-    if (item.kind === "request" || (known?.seq ?? -1) > item.seq) return;
+    const former = this.#open.get(item.id);
+    if (item.kind === "request" || (former?.seq ?? -1) > item.seq) return;
     if (this.#done.has(item.id)) return this.#finish(item);
     const keeps =
       item.truncated &&
       isOpen(item) &&
-      known !== undefined &&
-      contentText(known).startsWith(contentText(item));
-    const version = keeps ? { ...item, content: known.content } : item;
+      former !== undefined &&
+      contentText(former).startsWith(contentText(item));
+    const version = keeps ? { ...item, content: former.content } : item;
     if (isOpen(version)) this.#open.set(item.id, version);
     else this.#open.delete(item.id);
     if (isAnswer(version) && (isOpen(version) || this.#growing?.id === item.id)) this.#answer(version);
@@ -182,8 +182,8 @@ export class Talk implements Shown {
       this.#waiting = [...this.#waiting.filter(({ id }) => id !== item.id), item];
       return;
     }
-    const moved = this.#places.take(item);
-    if (moved !== null) this.say(paint(this.#screen, ["dim"], moved));
+    const note = this.#places.take(item);
+    if (note !== null) this.say(paint(this.#screen, ["dim"], note));
     if (this.#done.has(item.id)) return;
     this.#done.add(item.id);
     if (item.kind === "tool") this.#worked(item);
@@ -245,7 +245,7 @@ export class Talk implements Shown {
   /** @param text safe for a terminal */
   #line(item: Item, text: string): void {
     this.#names(item);
-    this.#begin(kindOf(item));
+    this.#begin(itemKind(item));
     this.#screen.write(`${this.#indent(item)}${text}\n`);
   }
 
