@@ -225,7 +225,7 @@ export const actorLayers = <E>({
 
 const settings = <E>(
   { config, dataDir, diskFreeBytes, nodeId, publicUrl, git, listener, logo = null }: ServiceOptions<E>,
-  started: () => boolean,
+  hasStarted: () => boolean,
 ) =>
   Layer.mergeAll(
     Layer.succeed(Limits, config),
@@ -241,7 +241,7 @@ const settings = <E>(
     Layer.succeed(RouteNames, routeTable.name),
     Layer.succeed(GitEndpoint, git),
     Layer.succeed(OwnTools, OWN_TOOLS),
-    Layer.succeed(Readiness, { started }),
+    Layer.succeed(Readiness, { started: hasStarted }),
     Layer.succeed(ThisNode, {
       id: nodeId,
       version: VERSION,

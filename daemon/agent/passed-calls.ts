@@ -42,28 +42,28 @@ export class PassedCalls {
   /**
    * The tokens of a message of the model, which is one call (U1).
    *
-   * @param recorded by the runtime
+   * @param record by the runtime
    * @param isStopped whether the message was ended by a stop, so that the runtime records none
    */
-  messageTokens(id: string, recorded: Tokens | undefined, isStopped: boolean): Tokens | undefined {
+  messageTokens(id: string, record: Tokens | undefined, isStopped: boolean): Tokens | undefined {
     const passedTokens = this.#messages.get(id);
-    if (recorded !== undefined && !isNothing(recorded)) {
-      if (passedTokens === undefined) this.#note(id, recorded, this.#callPlace(recorded));
-      return recorded;
+    if (record !== undefined && !isNothing(record)) {
+      if (passedTokens === undefined) this.#note(id, record, this.#callPlace(record));
+      return record;
     }
-    if (passedTokens !== undefined || !isStopped) return passedTokens ?? recorded;
+    if (passedTokens !== undefined || !isStopped) return passedTokens ?? record;
     // A call for a title is smaller than that of the agent.
     const [largest] = this.#calls.toSorted(
       (one, other) => usageIn(other).input_tokens - usageIn(one).input_tokens,
     );
-    if (largest === undefined) return recorded;
+    if (largest === undefined) return record;
     this.#note(id, largest, this.#calls.indexOf(largest));
     return largest;
   }
 
   /** The same numbers, or else the oldest. */
-  #callPlace(recorded: Tokens): number {
-    const usage = usageIn(recorded);
+  #callPlace(record: Tokens): number {
+    const usage = usageIn(record);
     return Math.max(
       0,
       this.#calls.findIndex((one) => isDeepStrictEqual(usageIn(one), usage)),

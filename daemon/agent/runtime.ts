@@ -100,9 +100,9 @@ export const isBusyNow = ({
 }: Pick<RuntimeOptions, "adapter" | "report">): Effect.Effect<boolean> =>
   Effect.suspend(() =>
     report.serving
-      ? Effect.map(Effect.timeoutOption(Effect.result(adapter.isBusy), BUSY_WITHIN), (said) =>
-          Option.isSome(said) && Result.isSuccess(said.value)
-            ? said.value.success
+      ? Effect.map(Effect.timeoutOption(Effect.result(adapter.isBusy), BUSY_WITHIN), (result) =>
+          Option.isSome(result) && Result.isSuccess(result.value)
+            ? result.value.success
             : report.turn.active === true,
         )
       : Effect.succeed(false),
@@ -326,7 +326,7 @@ class Interpreter {
   }
 
   /** Probes until the runtime answers, then follows its turns and its conversation while it lives. */
-  #watch(run: number, said: Said): Effect.Effect<never> {
+  #watch(run: number, statement: Said): Effect.Effect<never> {
     const { adapter, settings, report, steering, log } = this.#options;
     const turns: TurnObserver = {
       turn: (active) => {
@@ -344,7 +344,9 @@ class Interpreter {
     const noteAnswer = Effect.flatMap(Clock.currentTimeMillis, (atMs) =>
       this.tell({ type: "runtime.answered", run, atMs }),
     );
-    const probe = Effect.tapError(askOnce(adapter.probe, said.listens), () => probePause(said.anything));
+    const probe = Effect.tapError(askOnce(adapter.probe, statement.listens), () =>
+      probePause(statement.anything),
+    );
     return Effect.retry(probe, Schedule.forever).pipe(
       Effect.andThen(this.#opened),
       Effect.andThen(noteAnswer),
@@ -385,14 +387,14 @@ const askOnce = <E>(probe: Effect.Effect<void, E>, listens: Latch.Latch): Effect
   });
 
 /** Ends at the next output, or after the longest pause. */
-const probePause = (printed: Latch.Latch): Effect.Effect<void> => {
+const probePause = (output: Latch.Latch): Effect.Effect<void> => {
   const { shortest, longest } = PROBE_PAUSE_MS;
-  const next = Effect.raceFirst(printed.await, Effect.sleep(longest - shortest));
+  const next = Effect.raceFirst(output.await, Effect.sleep(longest - shortest));
   return Effect.andThen(
     Effect.sleep(shortest),
     Effect.andThen(
       next,
-      Effect.sync(() => printed.closeUnsafe()),
+      Effect.sync(() => output.closeUnsafe()),
     ),
   );
 };

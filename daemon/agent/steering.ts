@@ -115,9 +115,9 @@ const formatter = SchemaIssue.makeFormatterStandardSchemaV1({
 });
 
 /** The body as it should be, or the refusal. */
-const read = <A>(decoded: Result.Result<A, Schema.SchemaError>): { readonly body: A } | Refused => {
-  if (Result.isSuccess(decoded)) return { body: decoded.success };
-  const [issue] = formatter(decoded.failure.issue).issues;
+const read = <A>(result: Result.Result<A, Schema.SchemaError>): { readonly body: A } | Refused => {
+  if (Result.isSuccess(result)) return { body: result.success };
+  const [issue] = formatter(result.failure.issue).issues;
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
   return invalid(path.join("."), issue?.message ?? "another value than the contract allows");
 };
@@ -320,9 +320,9 @@ export class Steering {
     if (this.#planning.answer(id, answer)) return Effect.succeed({ done: { answered: true } });
     return this.#asked(
       name,
-      Effect.map(steering.answer(id, answer), (answered) => {
-        if (answered && "approve" in answer) this.#planning.chose(answer.mode);
-        return { done: { answered } };
+      Effect.map(steering.answer(id, answer), (isTaken) => {
+        if (isTaken && "approve" in answer) this.#planning.chose(answer.mode);
+        return { done: { answered: isTaken } };
       }),
     );
   }
@@ -429,7 +429,7 @@ export class Steering {
   }
 
   #outcome(
-    handed: Handover,
+    handover: Handover,
     {
       message: { id, agent },
       turn,
@@ -437,13 +437,13 @@ export class Steering {
     }: { readonly message: OutgoingMessage; readonly turn: number; readonly nowMs: number },
   ): MessageHandedOver {
     // E6. The runtime has told a failure of the turn meanwhile.
-    if (handed.outcome === "refused" && this.#onward?.turn !== turn) {
+    if (handover.outcome === "refused" && this.#onward?.turn !== turn) {
       this.#book.refused(turn);
-      return handed;
+      return handover;
     }
-    if (handed.outcome === "busy") {
+    if (handover.outcome === "busy") {
       this.#book.foundBusy(turn);
-      return { ...handed, turn };
+      return { ...handover, turn };
     }
     this.#planning.chose(agent);
     this.#handed(turn, { hasBegun: true, nowMs });
@@ -540,8 +540,8 @@ export class Steering {
       if (open?.number !== turn) return Effect.succeed({ done: { interrupted: false } });
       // It is stopped once the runtime has it.
       if (open.isHanding) return Effect.succeed({ done: { interrupted: this.#stop(turn) } });
-      return Effect.map(this.#stopNow(steering, turn), (interrupted) =>
-        interrupted === null ? UNREACHABLE : { done: { interrupted } },
+      return Effect.map(this.#stopNow(steering, turn), (isStopped) =>
+        isStopped === null ? UNREACHABLE : { done: { interrupted: isStopped } },
       );
     });
   }

@@ -33,7 +33,7 @@ const IDLE: TurnNow = { state: "idle", waiting_for: null };
 const RUNNING: TurnNow = { state: "running", waiting_for: null };
 
 export class TurnBook {
-  readonly #tell: (now: TurnNow, ended: number) => void;
+  readonly #tell: (now: TurnNow, endedTurn: number) => void;
   #open: OpenTurn | null = null;
   #ended = 0;
   #seen: TurnNow = IDLE;
@@ -41,7 +41,7 @@ export class TurnBook {
   #lastMessageId: string | null = null;
 
   /** @param tell gets the state and how many turns have ended, whenever one of them may have changed */
-  constructor(tell: (now: TurnNow, ended: number) => void) {
+  constructor(tell: (now: TurnNow, endedTurn: number) => void) {
     this.#tell = tell;
   }
 

@@ -348,8 +348,10 @@ class Waiting {
   }
 
   /** @returns why it failed; null if the commit is checked out */
-  async #unpack(given: Parameters<typeof prepareCheckout>[1]): Promise<string | null> {
-    const checkedOut = await Effect.runPromise(Effect.result(prepareCheckout(this.#options.settings, given)));
+  async #unpack(checkout: Parameters<typeof prepareCheckout>[1]): Promise<string | null> {
+    const checkedOut = await Effect.runPromise(
+      Effect.result(prepareCheckout(this.#options.settings, checkout)),
+    );
     if (Result.isFailure(checkedOut)) return checkedOut.failure.message;
     this.prepared = await this.#begin(checkedOut.success);
     return null;

@@ -263,7 +263,13 @@ export class ConversationFeed implements ConversationObserver {
     const report = { ...draft, rev: this.#rev };
     const bytes = Buffer.byteLength(JSON.stringify(report));
     this.#bytes += bytes - (this.#items.get(id)?.bytes ?? 0);
-    this.#items.set(id, { reported: report, bytes, current: draft, growing, reportedMs: this.#options.now() });
+    this.#items.set(id, {
+      reported: report,
+      bytes,
+      current: draft,
+      growing,
+      reportedMs: this.#options.now(),
+    });
     this.#grown.delete(id);
     this.#log.push({ rev: this.#rev, id });
     this.#compact();

@@ -100,13 +100,13 @@ const refusalRoute = (status: Refusal["status"], code: Refusal["code"], error: s
 });
 
 /** `blocked` are ports that `/proxy/{port}` never reaches: the daemon's, the runtime's, the forwarder's. */
-export const decideRoute = ({ method, url }: Target, blocked: readonly number[]): Route => {
+export const decideRoute = ({ method, url }: Target, blockedPorts: readonly number[]): Route => {
   if (!url.startsWith("/")) return refusalRoute(400, "bad_request", "The request target must be a path.");
   const end = url.indexOf("?");
   const path = end === -1 ? url : url.slice(0, end);
   if (path === "/platform" || path.startsWith("/platform/")) return controlRoute(method, path, url);
   if (method === "TRACE") return refusalRoute(405, "method_not_allowed", "TRACE is not supported.");
-  if (path.startsWith("/proxy/")) return portRoute(url, blocked);
+  if (path.startsWith("/proxy/")) return portRoute(url, blockedPorts);
   return { kind: "runtime", path: url };
 };
 
@@ -186,13 +186,13 @@ const routeAfter = (kind: "turn" | "conversation", what: string, query: string):
 };
 
 /** `/proxy/{port}` and everything below it. The port must be plain decimal (threats.md fact 4). */
-const portRoute = (url: string, blocked: readonly number[]): Route => {
+const portRoute = (url: string, blockedPorts: readonly number[]): Route => {
   const [, digits = "", rest = ""] = /^\/proxy\/([^/?]*)(.*)$/s.exec(url) ?? [];
   const port = PORT.test(digits) ? Number(digits) : 0;
   if (port === 0 || port > MAX_PORT) {
     return refusalRoute(400, "bad_port", "The port must be a decimal number from 1 to 65535.");
   }
-  if (blocked.includes(port))
+  if (blockedPorts.includes(port))
     return refusalRoute(403, "port_blocked", `Port ${port} is reserved for the platform.`);
   return { kind: "port", port, path: rest.startsWith("/") ? rest : `/${rest}` };
 };

@@ -178,7 +178,7 @@ class Saving {
       const delivery = this.#options.deliver(request, part);
       if (delivery === null) return answerRefusal(response, NOT_WANTED);
       if (request.headers.expect !== undefined) response.writeContinue();
-      return Effect.map(delivery, (restored) => answerJson(response, 200, restored));
+      return Effect.map(delivery, (restoration) => answerJson(response, 200, restoration));
     });
   }
 
@@ -207,8 +207,8 @@ class Saving {
     return withProgram(settings, { ...placeIn(settings, adapter, id), ...command }, use);
   }
 
-  #failed(response: ServerResponse, said: string | null): void {
-    const message = this.#redacted(said ?? "the answer is malformed");
+  #failed(response: ServerResponse, words: string | null): void {
+    const message = this.#redacted(words ?? "the answer is malformed");
     this.#options.log("work not listed", { message });
     answerError(response, 502, {
       error: `The workspace could not be listed: ${message}`,

@@ -57,7 +57,7 @@ export const withProgram = <A, E>(
     command: programCommand(programFile(settings.layout)),
     env: agentGitEnvironment(settings),
     cwd: "/",
-    talk: (opened: { readonly stdin: Writable; readonly stdout: Readable }) => void (pipes = opened),
+    talk: (channel: { readonly stdin: Writable; readonly stdout: Readable }) => void (pipes = channel),
   };
   const start = ProcessGroup.start(launch, (_, chunk) => {
     if (stderrText.length < MAX_STDERR) stderrText += chunk.toString("utf8");

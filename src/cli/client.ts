@@ -72,18 +72,18 @@ const encodeBody = (body: unknown): { readonly bytes: string | Uint8Array; reado
 
 const open = async (
   { apiUrl, token, environment }: Service & { readonly token: string | null },
-  sent: Sent,
+  outgoing: Sent,
 ): Promise<http.IncomingMessage> => {
   const url = new URL(apiUrl);
   const { Agent, request } = await libraryFor(url);
-  const body = sent.body === undefined ? undefined : encodeBody(sent.body);
+  const body = outgoing.body === undefined ? undefined : encodeBody(outgoing.body);
   return await new Promise((resolve, reject) => {
     const call = request({
-      method: sent.method,
+      method: outgoing.method,
       protocol: url.protocol,
       hostname: url.hostname.replace(/^\[|\]$/g, ""),
       port: url.port,
-      path: url.pathname + sent.path,
+      path: url.pathname + outgoing.path,
       headers: {
         ...(token !== null && { authorization: `Bearer ${token}` }),
         accept: "application/json",
@@ -91,7 +91,7 @@ const open = async (
           "content-type": body.type,
           "content-length": Buffer.byteLength(body.bytes),
         }),
-        ...sent.headers,
+        ...outgoing.headers,
       },
       timeout: CONNECT_MS,
       agent: new Agent({ keepAlive: false, proxyEnv: environment }),
@@ -230,9 +230,9 @@ export class Client {
     });
   }
 
-  async #text(sent: Sent) {
+  async #text(outgoing: Sent) {
     const url = new URL(this.#connection.apiUrl);
-    const answer = await open(this.#connection, sent);
+    const answer = await open(this.#connection, outgoing);
     const text = await wholeText(answer, url);
     if (!isGood(answer)) throw refusal(url, answer, text);
     return { answer, text };

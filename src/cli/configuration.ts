@@ -39,16 +39,16 @@ export const configurationFile = (environment: Environment): string => {
  *
  * @returns null if it is not an http or https address, or contains credentials or a query.
  */
-export const parseAddress = (written: string): string | null => {
-  const url = URL.parse(written.trim());
+export const parseAddress = (text: string): string | null => {
+  const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) return null;
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return null;
   const base = url.href.replace(/\/+$/, "");
   return base.endsWith("/v1") ? base : `${base}/v1`;
 };
 
-const readAddress = (written: string, source: string): string => {
-  const address = parseAddress(written);
+const readAddress = (text: string, source: string): string => {
+  const address = parseAddress(text);
   if (address === null)
     throw new Failure(EXIT.usage, "bad_address", {
       message: `${source} must be an http or https URL without a user, a query and a fragment.`,
@@ -57,13 +57,13 @@ const readAddress = (written: string, source: string): string => {
 };
 
 /** Checks a token's form. An invalid token is never shown, because it may be another secret. */
-export const checkedToken = (written: string, source: string): string => {
-  if (tokenKind(written) === null)
+export const checkedToken = (text: string, source: string): string => {
+  if (tokenKind(text) === null)
     throw unauthorisedFailure(
       "malformed_token",
       `${source} is not a token. A token is platform_pat_ followed by at least 27 letters, digits, _ or -.`,
     );
-  return written;
+  return text;
 };
 
 const unreadable = (file: string, reason: string): Failure =>

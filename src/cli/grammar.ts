@@ -66,7 +66,8 @@ export const readLine = (line: readonly string[], commands: readonly Command[]):
 const SPELLING = /^[a-z]{1,20}$/;
 
 /** The word that a person probably meant: a third of its letters may be wrong. */
-const nearestWord = (word: string, known: readonly string[]) => nearest(word, known, Math.ceil(word.length / 3));
+const nearestWord = (word: string, words: readonly string[]) =>
+  nearest(word, words, Math.ceil(word.length / 3));
 
 const unknownCommand = (
   group: string,
@@ -100,9 +101,9 @@ const toParseOptions = ({ options, inProject }: Command) =>
 
 const unknownOption = (
   { name, rawName, see }: { readonly name: string; readonly rawName: string; readonly see: string },
-  known: readonly string[],
+  words: readonly string[],
 ) => {
-  const near = nearestWord(name, known);
+  const near = nearestWord(name, words);
   const hint = near === null ? "" : `Did you mean --${near}? `;
   return usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${hint}${see}`);
 };

@@ -43,11 +43,11 @@ const processStreams = (): Streams => {
  */
 const chooseProject = async (
   api: () => Client,
-  named: string | undefined,
+  option: string | undefined,
   environment: Environment,
 ): Promise<string> => {
   const scope = { api, project: () => Promise.reject(new Error("a project is not in a project")) };
-  if (named !== undefined) return projectId(await resolveId(named, "PROJECT", { scope }), "--project");
+  if (option !== undefined) return projectId(await resolveId(option, "PROJECT", { scope }), "--project");
   const fromSandbox = environment["PLATFORM_PROJECT_ID"] ?? "";
   if (fromSandbox !== "")
     return projectId(await resolveId(fromSandbox, "PROJECT", { scope }), "PLATFORM_PROJECT_ID");

@@ -204,7 +204,7 @@ export const withIds = async (
 ): Promise<{ readonly given: Words; readonly options: Values }> => {
   if (isLocal) return { given, options };
   const words: Record<string, string | undefined> = { ...given };
-  for (const name of takes.map((written) => written.replaceAll(/[[\]]/g, ""))) {
+  for (const name of takes.map((word) => word.replaceAll(/[[\]]/g, ""))) {
     const text = words[name];
     // oxlint-disable-next-line no-await-in-loop -- a build is looked for in the project that the word before it names
     if (text !== undefined) words[name] = await resolveId(text, name, { scope, before: words });

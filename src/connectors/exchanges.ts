@@ -50,7 +50,7 @@ interface Exchanging<A> {
   readonly deadline: Deadline;
   /** The server's session: "own" is begun and ended here, "begun" stays. */
   readonly session: "own" | "begun" | Joined;
-  readonly work: (connected: Connected) => Promise<A>;
+  readonly work: (connection: Connected) => Promise<A>;
 }
 
 export const serverFault = (why: string, exchange: Exchange | null): ServerFault => ({
@@ -194,10 +194,10 @@ export const sessionsAt = (net: NetClient, beginMs: number): AtServer => ({
         return Promise.resolve(has ? { id: sessionId, protocol } : null);
       },
     }),
-  end: async (target, named) => {
+  end: async (target, name) => {
     const library = await loadLibrary();
     const exchange = new Exchange({ client: net, url: new URL(target.url), maxBytes: SESSION_MAX_BYTES });
-    const { http } = clientFor({ library, exchange }, { target, session: { ...named, from: 0 } });
+    const { http } = clientFor({ library, exchange }, { target, session: { ...name, from: 0 } });
     await http.terminateSession().catch(() => undefined);
   },
 });

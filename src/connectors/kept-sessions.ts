@@ -45,7 +45,7 @@ export interface AtServer {
   /** @returns null: the server keeps no sessions. @throws ServerFault */
   readonly begin: (target: ServerTarget) => Promise<Named | null>;
   /** Never rejects. */
-  readonly end: (target: ServerTarget, named: Named) => Promise<void>;
+  readonly end: (target: ServerTarget, name: Named) => Promise<void>;
 }
 
 const ownerKey = ({ sessionId, slug }: SessionOwner): string => `${sessionId} ${slug}`;
@@ -85,21 +85,21 @@ export class KeptSessions implements ServerSessions {
   }
 
   /** @returns the first number for the requests of one call. */
-  numbersFor(kept: Kept): number {
-    kept.numbers += NUMBERS;
-    return kept.numbers - NUMBERS;
+  numbersFor(session: Kept): number {
+    session.numbers += NUMBERS;
+    return session.numbers - NUMBERS;
   }
 
-  release(kept: Kept, now: number): void {
-    kept.uses -= 1;
-    kept.usedAt = now;
-    if (kept.isLeft) void this.#leave(kept);
+  release(session: Kept, now: number): void {
+    session.uses -= 1;
+    session.usedAt = now;
+    if (session.isLeft) void this.#leave(session);
   }
 
   /** @param has whether the server still has the session, as far as is known. */
-  drop(kept: Kept, has: boolean): void {
-    this.#remove(kept);
-    if (has) void this.#leave(kept);
+  drop(session: Kept, has: boolean): void {
+    this.#remove(session);
+    if (has) void this.#leave(session);
   }
 
   readonly end: ServerSessions["end"] = (owners) =>
@@ -117,24 +117,32 @@ export class KeptSessions implements ServerSessions {
   #begin(target: ServerTarget, owner: SessionOwner, former: Kept | undefined): Kept {
     if (former !== undefined) void this.#leave(former);
     const naming = this.#server.begin(target);
-    const session: Kept = { owner, named: naming, target, uses: 0, usedAt: 0, numbers: NUMBERS, isLeft: false };
+    const session: Kept = {
+      owner,
+      named: naming,
+      target,
+      uses: 0,
+      usedAt: 0,
+      numbers: NUMBERS,
+      isLeft: false,
+    };
     // The calls that wait for it have the fault. The next one tries again.
     naming.catch(() => this.#remove(session));
     return session;
   }
 
-  #remove(kept: Kept): void {
-    const key = ownerKey(kept.owner);
-    if (this.#kept.get(key) !== kept) return;
+  #remove(session: Kept): void {
+    const key = ownerKey(session.owner);
+    if (this.#kept.get(key) !== session) return;
     this.#kept.delete(key);
     if (this.#kept.size === 0) this.#isAny.closeUnsafe();
   }
 
   /** K3. */
-  async #leave(kept: Kept): Promise<void> {
-    kept.isLeft = true;
-    if (kept.uses > 0) return;
-    const name = await kept.named.catch(() => null);
-    if (name !== null) await this.#server.end(kept.target, name);
+  async #leave(session: Kept): Promise<void> {
+    session.isLeft = true;
+    if (session.uses > 0) return;
+    const name = await session.named.catch(() => null);
+    if (name !== null) await this.#server.end(session.target, name);
   }
 }

@@ -173,7 +173,7 @@ class KeptCalls {
     try {
       name = await this.#named(openSession, calling);
       const session = name === null ? "own" : { ...name, from: sessions.numbersFor(openSession) };
-      const work = (connected: Connected) => call(connected, wanted);
+      const work = (connection: Connected) => call(connection, wanted);
       return await exchanging(
         this.#net,
         { target, maxBytes: RESULT_MAX_BYTES, deadline, session, work },
@@ -230,16 +230,16 @@ export const makeServers = (
           return exchanging(net, { ...exchange, session: "own" }, signal);
         }),
       document: (target) => asEffect((signal) => fetchDocument(net, target, signal)),
-      call: (target, wanted) =>
+      call: (target, toolCall) =>
         asEffect((signal) => {
           const maxBytes = RESULT_MAX_BYTES;
-          if (wanted.kind === "http")
-            return callApi(net, target, { call: wanted, bounds: { maxBytes, deadlineMs: callMs, signal } });
-          const { owner } = wanted;
+          if (toolCall.kind === "http")
+            return callApi(net, target, { call: toolCall, bounds: { maxBytes, deadlineMs: callMs, signal } });
+          const { owner } = toolCall;
           const deadline = within(callMs);
           if (owner !== null && mayKeepSessions(target))
-            return keptCalls.call({ target, wanted, owner, deadline, signal });
-          const work = (connected: Connected) => call(connected, wanted);
+            return keptCalls.call({ target, wanted: toolCall, owner, deadline, signal });
+          const work = (connection: Connected) => call(connection, toolCall);
           return exchanging(net, { target, maxBytes, deadline, session: "own", work }, signal);
         }),
     };

@@ -48,14 +48,14 @@ interface RouteQuery {
 }
 
 /** One look into a map for each part of the path. A literal part comes before a variable one, as in the router. */
-const find = (step: Step, asked: RouteQuery, at: number): string | undefined => {
-  const { parts, method } = asked;
+const find = (step: Step, query: RouteQuery, at: number): string | undefined => {
+  const { parts, method } = query;
   const part = parts[at];
   if (part === undefined) return nameFor(step.here, method);
   const literal = step.literal.get(part);
   return (
-    (literal === undefined ? undefined : find(literal, asked, at + 1)) ??
-    (step.variable === null || part === "" ? undefined : find(step.variable, asked, at + 1)) ??
+    (literal === undefined ? undefined : find(literal, query, at + 1)) ??
+    (step.variable === null || part === "" ? undefined : find(step.variable, query, at + 1)) ??
     nameFor(step.rest, method)
   );
 };

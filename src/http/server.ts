@@ -139,8 +139,12 @@ export const openListener = Effect.fnUntraced(function* (
 });
 
 /** A request's trace is its own: what a sender claims to continue counts for nothing. */
-const requestSpan = (ended: { readonly route: string; readonly status: string; readonly taken: number }) => {
-  const { route, status, taken } = ended;
+const requestSpan = (request: {
+  readonly route: string;
+  readonly status: string;
+  readonly taken: number;
+}) => {
+  const { route, status, taken } = request;
   const to = nowMs();
   return {
     name: "request",

@@ -23,7 +23,7 @@ type Settings = Pick<Config, "masterKey" | "databaseUrl">;
 const keyRefused = (message: string) => new MasterKeyRefused({ message });
 
 /** The error, with the setting or file that fixes it. */
-const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: KeptKeys): MasterKeyRefused => {
+const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, keys: KeptKeys): MasterKeyRefused => {
   const advice = "No secret was changed.";
   if (masterKey !== null)
     return keyRefused(
@@ -34,7 +34,7 @@ const explain = (dataDir: string, { masterKey, databaseUrl }: Settings, kept: Ke
       ? "If the service used PLATFORM_MASTER_KEY before, set it to the same key"
       : "Set PLATFORM_MASTER_KEY to the key of the other services with this DATABASE_URL";
   return keyRefused(
-    kept.current === null && kept.next === null
+    keys.current === null && keys.next === null
       ? `The master key of this database's secrets is missing. ${set}, or restore the file ${dataDir}/master-key from a backup. ${advice}`
       : `The key in ${dataDir}/master-key is not the key of this database's secrets. ${set}, or restore the right file. ${advice}`,
   );
@@ -46,12 +46,12 @@ const attempt = <A>(run: () => Promise<A> | A) =>
 /**
  * The key of a database that has none yet. The database records its check value first, then the key takes its place.
  */
-const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings, kept: KeptKeys) {
+const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Settings, keys: KeptKeys) {
   const settingKey = settings.masterKey === null ? null : readKey(settings.masterKey, "PLATFORM_MASTER_KEY");
-  const bytes = settingKey ?? kept.current ?? (yield* attempt(() => draftKey(dataDir)));
+  const bytes = settingKey ?? keys.current ?? (yield* attempt(() => draftKey(dataDir)));
   const key: MasterKey = { version: 1, bytes };
   const check = keyCheckText(key);
-  const isDraft = settingKey === null && kept.current === null;
+  const isDraft = settingKey === null && keys.current === null;
   if ((yield* (yield* Secrets).keyCheck(check)) !== check) {
     // Another service was first, with a key of its own.
     if (isDraft) yield* attempt(() => dropDraft(dataDir));

@@ -33,15 +33,15 @@ const make = Effect.gen(function* () {
   const { nodes: keys } = yield* Keyring;
   const call = nodeCaller({ self: map.self, keys });
 
-  const ask = Effect.fnUntraced(function* (operation: RepositoryOperation, given: readonly unknown[]) {
-    const [repository] = given as [{ readonly projectId: string }];
+  const ask = Effect.fnUntraced(function* (operation: RepositoryOperation, args: readonly unknown[]) {
+    const [repository] = args as [{ readonly projectId: string }];
     const place = yield* Effect.mapError(map.repositoryPlace(repository.projectId), () =>
       away("the database cannot be reached"),
     );
     if (place.is === "here") return null;
     if (place.is !== "there") return yield* away("no response");
     const answer = yield* Effect.mapError(
-      call(place, { operation: `git.${operation}`, given }, TIMEOUT_MS),
+      call(place, { operation: `git.${operation}`, given: args }, TIMEOUT_MS),
       ({ message }) => away(message),
     );
     if (!answer.ok) return yield* Effect.flatMap(Effect.orDie(decodeError(answer.error)), Effect.fail);

@@ -66,8 +66,8 @@ const makeAsking = Effect.gen(function* () {
   /** A sandbox without a record counts as this node's. */
   const sandboxPlace = (id: string) => Effect.map(owner(id), (nodeId) => map.place(nodeId ?? map.self));
 
-  const ask = (to: There, operation: Operation, given: unknown): Effect.Effect<unknown, SandboxError> =>
-    call(to, { operation: `sandbox.${operation}`, given }, TIMEOUT_MS).pipe(
+  const ask = (to: There, operation: Operation, request: unknown): Effect.Effect<unknown, SandboxError> =>
+    call(to, { operation: `sandbox.${operation}`, given: request }, TIMEOUT_MS).pipe(
       Effect.mapError(({ message }) => away(operation, message)),
       Effect.flatMap((answer) =>
         answer.ok

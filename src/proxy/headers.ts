@@ -112,7 +112,7 @@ const rewriteValue = (rewrite: Rewrite, name: string, value: string): string | n
 export const requestHeaders = (
   request: IncomingMessage,
   rules: HeaderRules,
-  added: readonly string[],
+  more: readonly string[],
 ): string[] => {
   const { rawHeaders: raw, headers } = request;
   const droppedNames = listedHeaders(raw, headers.connection);
@@ -128,7 +128,7 @@ export const requestHeaders = (
   const { forwarded } = rules;
   rawResult.push("x-forwarded-for", forwarded?.for ?? request.socket.remoteAddress ?? "unknown");
   rawResult.push("x-forwarded-host", forwarded?.host ?? headers.host ?? "");
-  rawResult.push("x-forwarded-proto", forwarded?.proto ?? "http", ...added);
+  rawResult.push("x-forwarded-proto", forwarded?.proto ?? "http", ...more);
   return rawResult;
 };
 

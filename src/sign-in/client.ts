@@ -71,7 +71,9 @@ const refusalIn = (error: unknown): { readonly code: string | null; readonly tex
     return { code: cleanText(error.error), text: cleanText(error.error_description ?? "") || null };
   if (error instanceof ResponseBodyError) return { code: cleanText(error.error), text: null };
   if (error instanceof WWWAuthenticateChallengeError) {
-    const code = error.cause.map(({ parameters }) => parameters.error).find((found) => found !== undefined);
+    const code = error.cause
+      .map(({ parameters }) => parameters.error)
+      .find((candidate) => candidate !== undefined);
     return { code: code === undefined ? null : cleanText(code), text: null };
   }
   return { code: null, text: null };

@@ -100,8 +100,8 @@ export class OpencodeConversation {
   #contextSizes: ReadonlyMap<string, number> = new Map();
 
   readonly #passed: Pick<PassedCalls, "messageTokens">;
-  constructor(passed: Pick<PassedCalls, "messageTokens">) {
-    this.#passed = passed;
+  constructor(calls: Pick<PassedCalls, "messageTokens">) {
+    this.#passed = calls;
   }
 
   /** The agent session. Null before it exists. */

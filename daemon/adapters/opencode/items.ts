@@ -196,10 +196,10 @@ const messageUsage = ({ tokens, cost = 0 }: MessageInfo): Usage | null => {
 /** A message of the model with the tokens of its call. opencode does not record those of a stopped one (passed-calls.ts U1). */
 export const withPassedTokens = (
   info: MessageInfo,
-  passed: Pick<PassedCalls, "messageTokens">,
+  calls: Pick<PassedCalls, "messageTokens">,
 ): MessageInfo => {
   if (info.role !== "assistant") return info;
-  const tokens = passed.messageTokens(info.id, info.tokens, messageEnd(info)?.status === "interrupted");
+  const tokens = calls.messageTokens(info.id, info.tokens, messageEnd(info)?.status === "interrupted");
   return tokens === undefined ? info : { ...info, tokens };
 };
 

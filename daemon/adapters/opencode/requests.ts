@@ -26,7 +26,7 @@ const changesIn = ({ permission, metadata }: Asked, root: string) => {
  * the permission, or null. `root`: of the repository.
  */
 export const requestItem = (
-  asked: Asked,
+  request: Asked,
   place: Place,
   {
     askedMs,
@@ -41,8 +41,8 @@ export const requestItem = (
   },
 ): ItemDraft => ({
   ...EMPTY_ITEM,
-  native_id: asked.id,
-  ...itemOrder(asked.id),
+  native_id: request.id,
+  ...itemOrder(request.id),
   kind: "request",
   role: "agent",
   status: settled?.status ?? "pending",
@@ -50,13 +50,13 @@ export const requestItem = (
   parent_id: place.parentId,
   content: settled === null || settled.answer === "" ? [] : [{ type: "text", text: settled.answer }],
   request: {
-    kind: asked.permission === undefined ? "question" : "permission",
-    title: asked.permission ?? asked.questions?.[0]?.header ?? "",
-    patterns: asked.patterns ?? [],
+    kind: request.permission === undefined ? "question" : "permission",
+    title: request.permission ?? request.questions?.[0]?.header ?? "",
+    patterns: request.patterns ?? [],
     ...(command !== null && { command }),
-    ...(asked.always !== undefined && { always: asked.always }),
-    ...changesIn(asked, root),
-    questions: (asked.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
+    ...(request.always !== undefined && { always: request.always }),
+    ...changesIn(request, root),
+    questions: (request.questions ?? []).map(({ question, header = "", options = [], multiple = false }) => ({
       title: header,
       text: question,
       options: options.map(({ label, description }) => ({ label, description: description ?? null })),

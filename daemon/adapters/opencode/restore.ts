@@ -131,13 +131,10 @@ const listMessages = Effect.fnUntraced(function* (calls: RestoreCalls, session: 
   }
 });
 
-const compare = (
-  actual: readonly unknown[],
-  intended: readonly Restored[],
-): Effect.Effect<void, Different> => {
-  const at = intended.findIndex((message, index) => !isDeepStrictEqual(actual[index], message));
-  if (at === -1 && actual.length === intended.length) return Effect.void;
-  const message = `the agent runtime has ${actual.length} of ${quantity(intended.length, "message")}`;
+const compare = (actual: readonly unknown[], plan: readonly Restored[]): Effect.Effect<void, Different> => {
+  const at = plan.findIndex((message, index) => !isDeepStrictEqual(actual[index], message));
+  if (at === -1 && actual.length === plan.length) return Effect.void;
+  const message = `the agent runtime has ${actual.length} of ${quantity(plan.length, "message")}`;
   return Effect.fail(
     new Different({ message: at === -1 ? message : `${message}, and another one as number ${at + 1}` }),
   );

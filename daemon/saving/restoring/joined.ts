@@ -92,10 +92,10 @@ class Again {
     return this.#isOver;
   }
 
-  constructor(given: Place, expected: string) {
-    this.#until = { ...given };
+  constructor(place: Place, expected: string) {
+    this.#until = { ...place };
     this.#expected = expected;
-    this.#isOver = given.frame === 0 && given.bytes === 0;
+    this.#isOver = place.frame === 0 && place.bytes === 0;
   }
 
   /** @returns the new part of it. Null if the bodies before had all of it */

@@ -65,11 +65,11 @@ const gitCredential = async (
 });
 
 const githubRepository = async (
-  named: string,
+  option: string,
   options: RepositoryOptions,
   input: Input,
 ): Promise<Repository> => {
-  const [owner = "", name = "", more] = named.split("/");
+  const [owner = "", name = "", more] = option.split("/");
   if (owner === "" || name === "" || more !== undefined)
     throw usage("--github must have the form OWNER/NAME.");
   const { "token-file": token, "api-url": url, "pull-requests": pullRequests } = options;

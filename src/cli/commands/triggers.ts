@@ -13,8 +13,8 @@ type Fire = Answer<"GET /v1/projects/:pid/fires">["fires"][number];
 
 const FIRES = "GET /v1/projects/:pid/fires";
 
-const triggerState = ({ enabled }: Trigger, paused: boolean): string =>
-  enabled ? (paused ? "paused" : "on") : "off";
+const triggerState = ({ enabled }: Trigger, isPaused: boolean): string =>
+  enabled ? (isPaused ? "paused" : "on") : "off";
 
 /** What a filter includes although it starts nothing by default. */
 const INCLUDED = ["deletions", "own_pushes", "own_requests", "own_comments"] as const;

@@ -161,13 +161,13 @@ export const endpoint = <
     ...row,
     options: options as O,
     ...(route.includes(":pid") && row.takes?.[0] !== "PROJECT" && { inProject: true }),
-    run: async (typed) => {
-      const call = typed as unknown as AnyCall;
+    run: async (words) => {
+      const call = words as unknown as AnyCall;
       const filling = filledBy(route, row.takes ?? [], options);
       // The command line is checked before anything is sent.
       const path = filling.path(call);
       const fields = await filling.fields(call);
-      const more = await row.sends?.(typed);
+      const more = await row.sends?.(words);
       const payload = { ...row.always, ...more?.payload, ...fields.payload };
       checkBody(filling.sources, definition, { payload, isChange: route.startsWith("PATCH ") });
       const request = {
@@ -178,7 +178,7 @@ export const endpoint = <
       const { value, text } = await call.api().call(route, request as unknown as Request<R>);
       const result = await answerText(row as unknown as AnyRow, value, call);
       const outcome = { json: text, ...(typeof result === "string" ? { text: result } : result) };
-      const failure = row.fails?.(value, typed) ?? null;
+      const failure = row.fails?.(value, words) ?? null;
       if (failure === null) return outcome;
       call.write(`${call.json ? visibleJson(outcome.json).trimEnd() : outcome.text}\n`);
       throw failure;

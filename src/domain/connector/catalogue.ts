@@ -141,13 +141,13 @@ const memoize = <A>(cache: WeakMap<Catalogue, A>, catalogue: Catalogue, make: ()
 };
 
 /** T1. Whether a tool of the latest catalogue is as it was accepted. */
-export const isUsable = (accepted: Catalogue | null, tool: CatalogueTool): boolean =>
-  accepted !== null &&
-  memoize(pinSets, accepted, () => new Set(accepted.tools.map(toolPin))).has(toolPin(tool));
+export const isUsable = (approval: Catalogue | null, tool: CatalogueTool): boolean =>
+  approval !== null &&
+  memoize(pinSets, approval, () => new Set(approval.tools.map(toolPin))).has(toolPin(tool));
 
 /** T1. The tools of the latest catalogue that are as they were accepted. */
-export const usableTools = (accepted: Catalogue | null, latest: Catalogue | null): readonly CatalogueTool[] =>
-  latest?.tools.filter((tool) => isUsable(accepted, tool)) ?? [];
+export const usableTools = (approval: Catalogue | null, latest: Catalogue | null): readonly CatalogueTool[] =>
+  latest?.tools.filter((tool) => isUsable(approval, tool)) ?? [];
 
 /** The tools of a catalogue by the names that agents see. @param slug the connector whose catalogue it is. */
 export const toolsByShownName = (slug: string, catalogue: Catalogue): ReadonlyMap<string, CatalogueTool> =>
@@ -157,8 +157,8 @@ export const toolsByShownName = (slug: string, catalogue: Catalogue): ReadonlyMa
     () => new Map(catalogue.tools.map((tool) => [shownName(slug, tool.name), tool])),
   );
 
-export const catalogueChanges = (accepted: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
-  const before = new Map((accepted?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
+export const catalogueChanges = (approval: Catalogue | null, latest: Catalogue | null): CatalogueChanges => {
+  const before = new Map((approval?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
   const after = new Map((latest?.tools ?? []).map((tool) => [tool.name, toolPin(tool)]));
   return {
     added: [...after.keys()].filter((name) => !before.has(name)),

@@ -41,9 +41,9 @@ export const LOST = "The service was stopped during the call. The tool may have 
 /** Events that come together are looked at together. */
 const GATHER = "50 millis";
 
-const move = Effect.fnUntraced(function* (id: string, moved: DistributiveOmit<ApprovalMove, "now">) {
+const move = Effect.fnUntraced(function* (id: string, change: DistributiveOmit<ApprovalMove, "now">) {
   const now = yield* Clock.currentTimeMillis;
-  return yield* (yield* Approvals).move(id, { ...moved, now });
+  return yield* (yield* Approvals).move(id, { ...change, now });
 });
 type DistributiveOmit<T, K extends keyof T> = T extends unknown ? Omit<T, K> : never;
 

@@ -153,12 +153,12 @@ const takeResult = Effect.fnUntraced(function* (approval: Approval) {
 const GONE = textResult("The service does not know this call any more.", true);
 
 /** Stores a call that waits for a person (F1), and waits for its result. */
-const askPerson = Effect.fnUntraced(function* (row: NewCall, given: Arguments, tell: TellProgress) {
+const askPerson = Effect.fnUntraced(function* (row: NewCall, args: Arguments, tell: TellProgress) {
   const approvals = yield* Approvals;
   const entry = yield* approvals.ask(
     {
       call: row,
-      sealedArguments: yield* sealPart(row, "arguments", given),
+      sealedArguments: yield* sealPart(row, "arguments", args),
       expiresAt: row.at + APPROVAL_MS,
       attendedUntil: row.at + LEASE_MS,
     },
@@ -191,7 +191,7 @@ export const callApprovalLayer = Layer.effect(
       Context.add(Keyring, yield* Keyring),
     );
     return {
-      ask: (row, given, tell) => Effect.provideContext(askPerson(row, given, tell), services),
+      ask: (row, args, tell) => Effect.provideContext(askPerson(row, args, tell), services),
       result: (caller, id) => Effect.provideContext(callResult(caller, id), services),
     };
   }),

@@ -50,7 +50,7 @@ type MergeAnswer =
   /** It was merged or closed before it was asked. */
   | { readonly outcome: "not_open" };
 
-const mergeAnswer = (given: MergeAnswer): MergeAnswer => given;
+const mergeAnswer = (answer: MergeAnswer): MergeAnswer => answer;
 
 /** A change request needs no slot, so `CapReached` would be a defect. */
 const tell = Effect.fnUntraced(function* ({ id }: Which, event: ChangeRequestEvent) {
@@ -72,7 +72,7 @@ export const askToMerge = Effect.fnUntraced(function* (
       return mergeAnswer({ outcome: "refused", refusal: context.refusal });
     return state === "open" ? null : mergeAnswer({ outcome: "not_open" });
   });
-  const answer = yield* Effect.repeat(ask, { until: (given) => given !== null });
+  const answer = yield* Effect.repeat(ask, { until: (result) => result !== null });
   return answer ?? mergeAnswer({ outcome: "not_open" });
 });
 
@@ -193,10 +193,10 @@ const auditRow = (
 
 /** Why a request did not end as it was asked to, as the audit record says it. */
 const notEnded =
-  (wanted: "merged" | "closed") =>
+  (status: "merged" | "closed") =>
   (answer: MergeAnswer | CloseAnswer): string | null => {
     if (answer.outcome === "refused") return answer.refusal.because;
-    return answer.outcome === wanted ? null : answer.outcome;
+    return answer.outcome === status ? null : answer.outcome;
   };
 
 /** Merges an open request. The merge goes on when the caller leaves. */

@@ -5,8 +5,8 @@ import { ProposedWork } from "../../services/sessions/proposed-work.ts";
 import { ChangeRequests } from "./ports/change-requests.ts";
 
 /** Another repository may have a pull request of the same number. A delivery without an address is not compared. */
-const isSamePage = (known: string, url: string | null): boolean =>
-  url === null || known.toLowerCase() === url.toLowerCase();
+const isSamePage = (page: string, url: string | null): boolean =>
+  url === null || page.toLowerCase() === url.toLowerCase();
 
 export const proposedWorkLayer = Layer.effect(
   ProposedWork,
@@ -18,10 +18,10 @@ export const proposedWorkLayer = Layer.effect(
       return request === null || loaded === null ? null : { id: request.id, snapshot: loaded.snapshot };
     }),
     merged: (projectId, branches) =>
-      Effect.map(findMerged(projectId, branches), (found) =>
-        found === null || found.merged === null || found.mergeSides === null
+      Effect.map(findMerged(projectId, branches), (request) =>
+        request === null || request.merged === null || request.mergeSides === null
           ? null
-          : { head: found.mergeSides.head, commit: found.merged.commit },
+          : { head: request.mergeSides.head, commit: request.merged.commit },
       ),
     isOwn: Effect.fnUntraced(function* (projectId, { changeRequestId, number, url }) {
       const markedRequest = changeRequestId === null ? null : yield* byId(changeRequestId);

@@ -92,7 +92,7 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
         is && base !== undefined ? beginning(place, branch, base) : proposal(place, branch, policy),
       ),
     );
-  const onPush: PushHeard = Effect.fnUntraced(function* (written) {
+  const onPush: PushHeard = Effect.fnUntraced(function* (refs) {
     faults("push.written");
     yield* moved(projectId);
     const protection = yield* Effect.orElseSucceed(policy.protection, () => ({
@@ -103,11 +103,11 @@ export const pushHeard = Effect.fnUntraced(function* (projectId: string, policy:
     const noting =
       base === undefined
         ? null
-        : yield* noteWork({ projectId, defaultBranch: base }, written).pipe(
+        : yield* noteWork({ projectId, defaultBranch: base }, refs).pipe(
             Effect.provideContext(context),
             Effect.forkDetach,
           );
-    const branches = written
+    const branches = refs
       .filter((target) => target.ref.startsWith("refs/heads/") && !isDeleted(target))
       .map(({ ref }) => ref.slice("refs/heads/".length))
       .filter((branch) => !protection.defaultBranches.includes(branch));

@@ -117,8 +117,8 @@ export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wi
   const addition = yield* kind === "comment"
     ? adding
     : adding.pipe(
-        withAudit((made) =>
-          made === null
+        withAudit((entry) =>
+          entry === null
             ? null
             : {
                 action: "change_request.verdict" as const,

@@ -46,7 +46,7 @@ export const CHANGE_REQUEST_TOOLS: readonly OwnTool[] = [
     description: "Lists change requests of this project, newest first.",
     fields: { status: string("open, merged or closed."), cursor: CURSOR },
     required: [],
-    request: (given) => get(["change-requests"], { ...toolPage(given), status: text(given, "status") }),
+    request: (args) => get(["change-requests"], { ...toolPage(args), status: text(args, "status") }),
     shape: json(changesShape),
   },
   {
@@ -54,7 +54,7 @@ export const CHANGE_REQUEST_TOOLS: readonly OwnTool[] = [
     description: "Gives a change request: its state, files and commits, and whether it can be merged.",
     fields: { number: { type: "integer", description: "The number of the change request." } },
     required: ["number"],
-    request: (given) => get(["change-requests", text(given, "number") ?? ""]),
+    request: (args) => get(["change-requests", text(args, "number") ?? ""]),
     shape: json(oneChangeShape),
   },
   {
@@ -62,13 +62,13 @@ export const CHANGE_REQUEST_TOOLS: readonly OwnTool[] = [
     description: "Proposes this session's branch to the default branch. Push it first. A person merges it.",
     fields: { title: string("One line."), description: string("What changes, and why.") },
     required: ["title"],
-    request: (given, own) => ({
+    request: (args, own) => ({
       method: "POST",
       path: ["change-requests"],
       body: {
         session_id: own,
-        title: given["title"],
-        ...(given["description"] !== undefined && { description: given["description"] }),
+        title: args["title"],
+        ...(args["description"] !== undefined && { description: args["description"] }),
       },
     }),
     shape: json(changeShape),

@@ -120,19 +120,19 @@ const describe = ({ slug = "", type, secret_env }: TriggerWish, verb: string): s
   ].join("\n\n");
 
 /** The request, merged if that is possible. If it is not, its page says why. */
-const mergedOrOpen = (opened: ChangeRequest) =>
+const mergedOrOpen = (request: ChangeRequest) =>
   Effect.catchIf(
-    mergeRequest(opened, {}),
+    mergeRequest(request, {}),
     (error) => error instanceof Conflict || error instanceof Unprocessable || error instanceof Unavailable,
-    () => Effect.succeed(opened),
+    () => Effect.succeed(request),
   );
 
 const refuseAgent = ({ message }: { readonly message: string }) =>
   Effect.fail(refusedWish([{ path: "agent", message }]));
 
 /** A commit that changes the manifest on a branch of its own, and the change request for it. */
-const proposeChange = Effect.fnUntraced(function* (pid: string, wanted: Wanted) {
-  const { change, slug, verb, description, merge } = wanted;
+const proposeChange = Effect.fnUntraced(function* (pid: string, wish: Wanted) {
+  const { change, slug, verb, description, merge } = wish;
   const caller = yield* Caller;
   if (merge) yield* requireRole(caller, "merge_change_request");
   const project = yield* projectFor(caller, pid);

@@ -42,10 +42,10 @@ const toolShape = (tool: CatalogueTool) => ({
   request: requestText(tool),
 });
 
-const catalogueWire = (executor: Executor, connector: Connector, stored: StoredCatalogue | null) => {
+const catalogueWire = (executor: Executor, connector: Connector, row: StoredCatalogue | null) => {
   const { slug } = connector;
-  const latest = stored?.latest ?? null;
-  const acceptedCatalogue = stored?.accepted ?? null;
+  const latest = row?.latest ?? null;
+  const acceptedCatalogue = row?.accepted ?? null;
   const before = new Map((acceptedCatalogue?.catalogue.tools ?? []).map((tool) => [tool.name, tool]));
   return {
     slug,
@@ -53,7 +53,7 @@ const catalogueWire = (executor: Executor, connector: Connector, stored: StoredC
     refreshed_at: instantOrNull(latest?.at ?? null),
     accepted_at: instantOrNull(acceptedCatalogue?.at ?? null),
     accepted_by: acceptedCatalogue?.by ?? null,
-    failure: stored?.failure ?? null,
+    failure: row?.failure ?? null,
     removed: catalogueChanges(acceptedCatalogue?.catalogue ?? null, latest?.catalogue ?? null).removed,
     tools: (latest?.catalogue.tools ?? []).map((tool) => {
       const former = before.get(tool.name);

@@ -36,17 +36,19 @@ interface About {
 }
 
 /** A credential for another place or kind is none. */
-const credentialFor = (connector: Connector, stored: About["credential"]) => {
+const credentialFor = (connector: Connector, credential: About["credential"]) => {
   const { auth } = connector;
-  return auth.kind !== "none" && stored?.origin === boundTo(connector) && stored.kind === credentialKind(auth)
-    ? stored
+  return auth.kind !== "none" &&
+    credential?.origin === boundTo(connector) &&
+    credential.kind === credentialKind(auth)
+    ? credential
     : null;
 };
 
 /** A grant for another place or kind is none. */
-const grantFor = (connector: Connector, stored: About["grant"]) =>
-  stored?.kind === connector.auth.kind && stored.origin === boundTo(connector) && stored.status !== "removed"
-    ? stored
+const grantFor = (connector: Connector, grant: About["grant"]) =>
+  grant?.kind === connector.auth.kind && grant.origin === boundTo(connector) && grant.status !== "removed"
+    ? grant
     : null;
 
 /** Whether a person must store a credential or sign in. */
@@ -80,10 +82,10 @@ const signInWire = (grant: StoredGrant) => ({
 });
 
 /** Why a sign-in has ended, for the person who reads it: her own, or the project's. */
-const grantEnd = (connector: Connector, ended: StoredGrant): string | null =>
+const grantEnd = (connector: Connector, grant: StoredGrant): string | null =>
   connector.credential === "user"
-    ? `Your sign-in has ended: ${ended.failure ?? "refused"}. Sign in again.`
-    : grantLack(connector, ended.kind, ended);
+    ? `Your sign-in has ended: ${grant.failure ?? "refused"}. Sign in again.`
+    : grantLack(connector, grant.kind, grant);
 
 export const connectorWire = (connector: Connector, about: About) => {
   const { slug, kind, url, auth, sessions, direct } = connector;

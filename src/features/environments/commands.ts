@@ -46,8 +46,8 @@ const setupLine = (setup: string): string => {
   return more.length === 0 ? first : `${first} … (${more.length + 1} lines)`;
 };
 
-const assignments = (given: Readonly<Record<string, string>>): readonly string[] =>
-  Object.entries(given).map(([name, value]) => `${name}=${value}`);
+const assignments = (args: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(args).map(([name, value]) => `${name}=${value}`);
 
 /** Null: none. */
 const joinWords = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
@@ -207,14 +207,14 @@ const printLog = async ({ client, params, log }: Followed, after: number) => {
 };
 
 /** Prints a build's log until the build is over. @returns the build, and the API's own document of it */
-const follow = async (followed: Followed) => {
-  const { client, params, log, note } = followed;
+const follow = async (target: Followed) => {
+  const { client, params, log, note } = target;
   const look = () => client.call("GET /v1/projects/:pid/environment/builds/:bid", { params });
   let build = await look();
   let progress = { after: 0, complete: false };
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- the log grows meanwhile
-    if (!isOldLog(build.value)) progress = await printLog(followed, progress.after);
+    if (!isOldLog(build.value)) progress = await printLog(target, progress.after);
     const before = build.value;
     // oxlint-disable-next-line no-await-in-loop -- the newest state, as above
     build = await look();

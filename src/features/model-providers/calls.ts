@@ -213,11 +213,11 @@ const notReached = (
       : `the model provider ${name} ${discreetWhy}: an owner of the account can try it`,
 });
 
-/** The body as it passes. @param ended is called when it ends, breaks off or is left (L4) */
+/** The body as it passes. @param onEnd is called when it ends, breaks off or is left (L4) */
 async function* read(
   body: AsyncIterable<Uint8Array>,
   reader: Reader,
-  ended: () => Promise<void>,
+  onEnd: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) {
@@ -226,7 +226,7 @@ async function* read(
     }
     reader.isWhole = true;
   } finally {
-    await ended();
+    await onEnd();
   }
 }
 
@@ -364,8 +364,8 @@ const providerWay = (
 
 const RETRIED = { times: 5, schedule: Schedule.spaced("1 second") };
 
-const retrySettling = <E>(done: Effect.Effect<void, E>) =>
-  done.pipe(
+const retrySettling = <E>(settling: Effect.Effect<void, E>) =>
+  settling.pipe(
     Effect.retry(RETRIED),
     Effect.catchCause((cause) =>
       Effect.logError("a call of a model is not counted now, and as its estimate later", cause),
@@ -383,9 +383,9 @@ const makeCounting = Effect.gen(function* () {
   yield* Effect.forkScoped(Effect.ignore(renew).pipe(Effect.delay(RENEW), Effect.forever));
   const settling = new Set<Promise<void>>();
   /** A call that is not counted now is counted as its estimate, when its reservation lapses. */
-  const endCall = (id: string, counted: CountedCall | null): void => {
+  const endCall = (id: string, count: CountedCall | null): void => {
     underWay.delete(id);
-    const settlement = run(retrySettling(spend.settle({ id, counted }))).finally(() =>
+    const settlement = run(retrySettling(spend.settle({ id, counted: count }))).finally(() =>
       settling.delete(settlement),
     );
     settling.add(settlement);

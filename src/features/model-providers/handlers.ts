@@ -48,8 +48,8 @@ const showProvider = ({ refusal, ...provider }: ModelProvider, leftOut: number |
 const sound = (field: string, fault: string | null) =>
   fault === null ? Effect.void : Effect.fail(badRequest(field, fault));
 
-const readBaseUrl = Effect.fnUntraced(function* (kind: ProviderKind, wanted: string | undefined) {
-  const text = wanted ?? defaultBaseUrl(kind);
+const readBaseUrl = Effect.fnUntraced(function* (kind: ProviderKind, wish: string | undefined) {
+  const text = wish ?? defaultBaseUrl(kind);
   if (text === null) return yield* badRequest("base_url", "must be given for this kind");
   const parsed = parseBaseUrl(text);
   return Result.isFailure(parsed) ? yield* badRequest("base_url", parsed.failure) : parsed.success;
@@ -153,13 +153,13 @@ const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, 
   return yield* (yield* ModelProviders)
     .create({ ...row, sealed: yield* sealKey(row, key, 1), now: yield* Clock.currentTimeMillis })
     .pipe(
-      withAudit((made) => ({
+      withAudit((provider) => ({
         action: "model_provider.created",
-        target: made.id,
+        target: provider.id,
         ...where,
         changes: { ...changes, name, kind, base_url: baseUrl },
       })),
-      Effect.map((made) => showProvider(made, leftOut)),
+      Effect.map((provider) => showProvider(provider, leftOut)),
       Effect.catchTags({
         NameTaken: () =>
           Effect.fail(
@@ -226,8 +226,8 @@ const change = Effect.fnUntraced(function* (
   const result = yield* (yield* ModelProviders)
     .change(place, id, { ...row, sealed, now: yield* Clock.currentTimeMillis })
     .pipe(
-      withAudit((made) =>
-        made === null
+      withAudit((after) =>
+        after === null
           ? null
           : {
               action: "model_provider.updated",
@@ -235,7 +235,7 @@ const change = Effect.fnUntraced(function* (
               ...where,
               changes: {
                 ...changes,
-                name: made.name,
+                name: after.name,
                 base_url: baseUrl,
                 new_key: wish.key !== undefined,
                 ...(wish.prices !== undefined && { prices: JSON.stringify(wish.prices) }),

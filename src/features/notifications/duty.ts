@@ -113,11 +113,11 @@ const collectOwn = Effect.fnUntraced(function* ({ publicUrl }: OutboundOptions) 
 
 /** Sends a claimed delivery, and says what follows from its answer. */
 const deliver = Effect.fnUntraced(function* (
-  claimed: ClaimedDelivery,
+  delivery: ClaimedDelivery,
 ): Effect.fn.Return<DeliveryResult, StoreError, Outbound> {
-  const { id, webhookId, claim, tries } = claimed;
-  const message = JSON.parse(claimed.message) as OutboundMessage;
-  const outcome = yield* (yield* Outbound).send({ ...claimed, id: webhookId }, message);
+  const { id, webhookId, claim, tries } = delivery;
+  const message = JSON.parse(delivery.message) as OutboundMessage;
+  const outcome = yield* (yield* Outbound).send({ ...delivery, id: webhookId }, message);
   const [now, jitter] = [yield* Clock.currentTimeMillis, yield* Random.next];
   return { id, webhookId, claim, outcome, verdict: tryVerdict(outcome, { tries, now, jitter }) };
 });
@@ -132,18 +132,18 @@ const makeSending = Effect.gen(function* () {
   const early = yield* Queue.sliding<void>(1);
   let [busy, failing, mayBeMore] = [0, 0, false];
 
-  const free = (freed: readonly { readonly isFailing: boolean }[]) => {
-    busy -= freed.length;
-    failing -= freed.filter(({ isFailing }) => isFailing).length;
+  const free = (results: readonly { readonly isFailing: boolean }[]) => {
+    busy -= results.length;
+    failing -= results.filter(({ isFailing }) => isFailing).length;
   };
-  const send = (claimed: ClaimedDelivery) =>
-    Effect.flatMap(deliver(claimed), (result) =>
-      Queue.offer(outcomes, { result, isFailing: claimed.isFailing }),
+  const send = (delivery: ClaimedDelivery) =>
+    Effect.flatMap(deliver(delivery), (result) =>
+      Queue.offer(outcomes, { result, isFailing: delivery.isFailing }),
     ).pipe(
       // A crash is one delivery's. It is sent again after its lease.
       Effect.tapDefect(() =>
         Effect.sync(() => {
-          free([claimed]);
+          free([delivery]);
         }),
       ),
       Effect.asVoid,

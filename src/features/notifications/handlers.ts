@@ -85,12 +85,12 @@ const webhookFor = Effect.fnUntraced(function* ({ pid, id }: Params) {
 });
 
 /** The secret that a person gave, or a fresh one. Null: the format has no signature. */
-const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, given: string | undefined) {
+const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, wish: string | undefined) {
   if (format !== "standard")
-    return given === undefined ? null : yield* badRequest("secret", `the format ${format} has no signature`);
-  const fault = given === undefined ? null : outboundSecretFault(given);
+    return wish === undefined ? null : yield* badRequest("secret", `the format ${format} has no signature`);
+  const fault = wish === undefined ? null : outboundSecretFault(wish);
   if (fault !== null) return yield* badRequest("secret", fault);
-  return given ?? makeOutboundSecret((yield* Entropy)(OUTBOUND_SECRET_BYTES));
+  return wish ?? makeOutboundSecret((yield* Entropy)(OUTBOUND_SECRET_BYTES));
 });
 
 const openSecrets = Effect.fnUntraced(function* ({
@@ -145,10 +145,10 @@ const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
       now: yield* Clock.currentTimeMillis,
     })
     .pipe(
-      withAudit((made) => ({
+      withAudit((newWebhook) => ({
         action: "webhook.created",
         target: id,
-        changes: { format, url: made.shownUrl, events: made.events },
+        changes: { format, url: newWebhook.shownUrl, events: newWebhook.events },
       })),
       Effect.catchTag("ReceiversFull", ({ limit }) =>
         Effect.fail(
@@ -174,8 +174,8 @@ const resealSecrets = ({ id, projectId, sealed }: OutboundWebhook, secrets: Rece
   sealReceiver({ id, ownerId: projectId, version: sealed.version + 1 }, secrets);
 
 /** Another address, under the same secrets. */
-const changeAddress = Effect.fnUntraced(function* (webhook: OutboundWebhook, wanted: string) {
-  const url = yield* receiverUrl(wanted);
+const changeAddress = Effect.fnUntraced(function* (webhook: OutboundWebhook, address: string) {
+  const url = yield* receiverUrl(address);
   const secrets = { ...(yield* openSecrets(webhook)), url: url.href };
   return {
     ...(yield* resealSecrets(webhook, secrets)),
@@ -207,7 +207,7 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
   const result = yield* writes.pipe(
     auditedChange({
       target: id,
-      read: Effect.map(webhooks.get(projectId, id), (found) => found && auditFields(found)),
+      read: Effect.map(webhooks.get(projectId, id), (row) => row && auditFields(row)),
       // An address may change where it is not shown: that of a chat is a secret.
       say: (differences) =>
         unlessSame({
@@ -233,7 +233,7 @@ const test = Effect.fnUntraced(function* (params: Params) {
   return testWire(yield* (yield* Outbound).send(receiver, testMessage(yield* newUuid, about)));
 });
 
-const rotate = Effect.fnUntraced(function* (params: Params, given: string | undefined) {
+const rotate = Effect.fnUntraced(function* (params: Params, wish: string | undefined) {
   const webhook = yield* webhookFor(params);
   const { url, secret: former } = yield* openSecrets(webhook);
   if (former === null)
@@ -241,7 +241,7 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
       error: `The format ${webhook.format} has no signature, so there is no secret to replace.`,
       code: "no_signature",
     });
-  const secret = (yield* chosenSecret(webhook.format, given)) ?? "";
+  const secret = (yield* chosenSecret(webhook.format, wish)) ?? "";
   const now = yield* Clock.currentTimeMillis;
   const until = now + PREVIOUS_SECRET_MS;
   const content = { url, secret, previous: { secret: former, until } };
@@ -258,7 +258,7 @@ const rotate = Effect.fnUntraced(function* (params: Params, given: string | unde
       now,
     })
     .pipe(
-      withAudit((found) => (found === null ? null : row)),
+      withAudit((outcome) => (outcome === null ? null : row)),
       Effect.catchTag("Fenced", () => Effect.fail(changedMeanwhile)),
     );
   if (result === null) return yield* notFound("webhook");
@@ -275,7 +275,7 @@ const replay = Effect.fnUntraced(function* (params: Params & { readonly did: str
   } as const;
   const result = yield* (yield* OutboundDeliveries)
     .replay(webhook.id, params.did, now)
-    .pipe(withAudit((found) => (found === null || typeof found === "string" ? null : row)));
+    .pipe(withAudit((outcome) => (outcome === null || typeof outcome === "string" ? null : row)));
   if (result === null) return yield* notFound("delivery");
   if (result === "disabled")
     return yield* new Conflict({

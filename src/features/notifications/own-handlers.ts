@@ -77,9 +77,9 @@ const save = Effect.fnUntraced(function* (receiver: NewOwnReceiver) {
   return yield* get;
 });
 
-const newFields = Effect.fnUntraced(function* (known: OwnReceiver | null, tells: readonly NoticeKind[]) {
+const newFields = Effect.fnUntraced(function* (receiver: OwnReceiver | null, tells: readonly NoticeKind[]) {
   return {
-    id: known?.id ?? (yield* newUuid),
+    id: receiver?.id ?? (yield* newUuid),
     userId: yield* ownId,
     tells: [...new Set(tells)],
     now: yield* Clock.currentTimeMillis,
@@ -122,7 +122,7 @@ const setChat = Effect.fnUntraced(function* ({ tells, format, url: text }: ChatW
 const remove = Effect.fnUntraced(function* (place: NoticePlace) {
   const isRemoved = yield* (yield* OwnReceivers)
     .remove(yield* ownId, place)
-    .pipe(withAudit((found) => (found ? { action: "notices.removed", target: place } : null)));
+    .pipe(withAudit((isGone) => (isGone ? { action: "notices.removed", target: place } : null)));
   if (!isRemoved) return yield* notFound("notices");
 });
 

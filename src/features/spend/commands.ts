@@ -102,9 +102,9 @@ export const uncountedLines = ({
 const ofAccount = async (
   api: () => Client,
   { scope, subject = "" }: { readonly scope: AccountScope; readonly subject?: string },
-  given: Given,
+  call: Given,
 ) => {
-  const amount = amountIn(given);
+  const amount = amountIn(call);
   if (amount !== null) {
     const place = { scope, ...(subject !== "" && { subject }) };
     const { value, text } = await api().call("PUT /v1/spend-limits", { payload: { ...place, ...amount } });

@@ -74,7 +74,7 @@ const uncountedBy = Effect.fnUntraced(function* (limit: ShownLimit, all: readonl
   const running = yield* (yield* Spend).running(accountId);
   const limitedSpenders = running.filter(({ above, ...session }) =>
     limitedCounts(spendCounts([session, ...above], { now, isOwn: false }), all).some(
-      (applied) => applied.limit.id === limit.id,
+      (sum) => sum.limit.id === limit.id,
     ),
   );
   const rows = yield* Effect.forEach(
@@ -96,20 +96,20 @@ const uncountedBy = Effect.fnUntraced(function* (limit: ShownLimit, all: readonl
 });
 
 /** Sets a limit, with its row of the audit record. @returns it as lists show it, with the running sessions that it does not count */
-const set = Effect.fnUntraced(function* (place: Place, typed: TypedAmount) {
+const set = Effect.fnUntraced(function* (place: Place, wish: TypedAmount) {
   const { accountId } = yield* Caller;
   const spend = yield* Spend;
-  const amount = yield* amountIn(typed);
+  const amount = yield* amountIn(wish);
   const now = yield* Clock.currentTimeMillis;
   const limit = yield* spend.set({ ...place, ...amount, id: yield* newUuid, accountId, now }).pipe(
-    withAudit((limit) =>
-      limit === null
+    withAudit((row) =>
+      row === null
         ? null
         : {
             action: "spend_limit.set",
             target: auditTarget(place),
             ...(place.projectId !== null && { projectId: place.projectId }),
-            changes: { [limit.unit]: shownAmount(limit) },
+            changes: { [row.unit]: shownAmount(row) },
           },
     ),
   );
@@ -223,7 +223,7 @@ const sessionPlace = ({ pid, sid }: SessionPath) =>
   ({ scope: "session", subject: sid, projectId: pid }) as const;
 
 /** A limit is set only where it holds. */
-const limitSession = Effect.fnUntraced(function* (params: SessionPath, typed: TypedAmount) {
+const limitSession = Effect.fnUntraced(function* (params: SessionPath, wish: TypedAmount) {
   const session = yield* sessionFor(yield* Caller, params);
   const calling = yield* callingSession(session);
   if (calling !== null)
@@ -233,7 +233,7 @@ const limitSession = Effect.fnUntraced(function* (params: SessionPath, typed: Ty
         GitError: (error) => gitFailed(error),
       }),
     );
-  yield* set(sessionPlace(params), typed);
+  yield* set(sessionPlace(params), wish);
   return yield* ofSession(params);
 });
 

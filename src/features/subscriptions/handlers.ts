@@ -24,15 +24,15 @@ import { openContent, sealContent } from "./sealing.ts";
 /** What the installation's runtimes can use, by the runtime's name. */
 const possible = Effect.map(
   Runtimes,
-  (offered): ReadonlyMap<string, RuntimeSubscription> =>
+  (runtimes): ReadonlyMap<string, RuntimeSubscription> =>
     new Map(
-      offered.flatMap(({ name, subscription }) => (subscription === null ? [] : [[name, subscription]])),
+      runtimes.flatMap(({ name, subscription }) => (subscription === null ? [] : [[name, subscription]])),
     ),
 );
 
 const subscriptionForm = wireForm(SubscriptionWire);
-const showSubscription = (row: Subscription, known: ReadonlyMap<string, RuntimeSubscription>) =>
-  subscriptionForm({ ...row, title: known.get(row.runtime)?.title ?? row.runtime });
+const showSubscription = (row: Subscription, runtimes: ReadonlyMap<string, RuntimeSubscription>) =>
+  subscriptionForm({ ...row, title: runtimes.get(row.runtime)?.title ?? row.runtime });
 
 const owner = Effect.map(Caller, ({ accountId, user }) => ({ accountId, userId: user.id }));
 
@@ -50,18 +50,18 @@ const list = Effect.gen(function* () {
   };
 });
 
-const save = Effect.fnUntraced(function* (runtime: string, given: string) {
+const save = Effect.fnUntraced(function* (runtime: string, text: string) {
   const runtimes = yield* possible;
   const subscription = runtimes.get(runtime);
   if (subscription === undefined) return yield* notFound("runtime with a subscription");
-  const content = subscription.token === null ? given : given.trim();
+  const content = subscription.token === null ? text : text.trim();
   const fault = subscriptionFault(subscription, content);
   if (fault !== null) return yield* badRequest("content", fault);
   const row = { ...(yield* owner), id: yield* newUuid, runtime };
   const sealed = yield* sealContent(row, content, 1);
   return yield* (yield* Subscriptions).save({ ...row, sealed, now: yield* Clock.currentTimeMillis }).pipe(
     withAudit(() => ({ action: "subscription.saved", target: runtime })),
-    Effect.map((saved) => showSubscription(saved, runtimes)),
+    Effect.map((one) => showSubscription(one, runtimes)),
   );
 });
 
@@ -83,7 +83,7 @@ const remove = Effect.fnUntraced(function* (runtime: string) {
 });
 
 /** S3 of domain/agents/subscription.ts. One that is refused is no fault of the sandbox's: the next turn gives it again. */
-const renew = Effect.fnUntraced(function* (projectId: string, given: string) {
+const renew = Effect.fnUntraced(function* (projectId: string, text: string) {
   const caller = yield* Caller;
   const session = caller.sessionId === null ? null : yield* (yield* Sessions).get(caller.sessionId);
   if (session === null || caller.sandboxId === null || session.projectId !== projectId)
@@ -95,10 +95,10 @@ const renew = Effect.fnUntraced(function* (projectId: string, given: string) {
   const content = openContent(yield* Keyring, one);
   if (Result.isFailure(content)) return yield* notFound("subscription");
   const now = yield* Clock.currentTimeMillis;
-  const fault = renewalFault(subscription, { kept: content.success, given, now });
+  const fault = renewalFault(subscription, { kept: content.success, given: text, now });
   if (fault !== null) return yield* badRequest("content", fault);
   // Of two at once, one is refused here, and comes again after its next turn.
-  const sealed = yield* sealContent(one, given, one.sealed.version + 1);
+  const sealed = yield* sealContent(one, text, one.sealed.version + 1);
   if (!(yield* rows.renew(one.id, { sealed, now }))) return yield* notFound("subscription");
 });
 

@@ -54,8 +54,8 @@ export const ownSubscriptionsLayer = Layer.effect(
     const withdrawFrom = yield* makeWithdrawal;
     const services = yield* Effect.context<Suspensions>();
 
-    const deliver = Effect.fnUntraced(function* (...given: Parameters<OwnSubscriptionsPort["deliver"]>) {
-      const [{ accountId, ...session }, { sandboxId, runtime }] = given;
+    const deliver = Effect.fnUntraced(function* (...args: Parameters<OwnSubscriptionsPort["deliver"]>) {
+      const [{ accountId, ...session }, { sandboxId, runtime }] = args;
       const own = yield* rows.list({ accountId, userId: session.createdBy });
       const one = own.find((row) => row.runtime === runtime);
       if (one === undefined) return null;

@@ -87,23 +87,24 @@ const signInRequired = Effect.gen(function* () {
  */
 export const tokenRefused = Effect.fnUntraced(function* (
   hash: string,
-  asked: Attempt | null,
+  attempt: Attempt | null,
   otherwise: Unauthorized,
 ) {
   const token = yield* (yield* Identity).endedToken(hash, yield* Clock.currentTimeMillis);
   if (token === null) return otherwise;
   const { tokenId, accountId, why } = token;
-  if (asked !== null && isOnRecord(token))
-    yield* recordAttempt(asked, { id: tokenId, act: { actor: auditActor(token), accountId } }, { why });
+  if (attempt !== null && isOnRecord(token))
+    yield* recordAttempt(attempt, { id: tokenId, act: { actor: auditActor(token), accountId } }, { why });
   return why === "sign_in_required" ? yield* signInRequired : otherwise;
 });
 
 /** Puts a refusal for lack of a power on record, if the request would have changed something. */
-export const recordLack = (caller: Principal, asked: Attempt, projectId: string | null) => (error: unknown) =>
-  error instanceof Forbidden && asked.isChange
-    ? recordAttempt(
-        asked,
-        { id: caller.tokenId, act: { actor: auditActor(caller), accountId: caller.accountId, projectId } },
-        { why: error.code, answer: error.error },
-      )
-    : Effect.void;
+export const recordLack =
+  (caller: Principal, attempt: Attempt, projectId: string | null) => (error: unknown) =>
+    error instanceof Forbidden && attempt.isChange
+      ? recordAttempt(
+          attempt,
+          { id: caller.tokenId, act: { actor: auditActor(caller), accountId: caller.accountId, projectId } },
+          { why: error.code, answer: error.error },
+        )
+      : Effect.void;

@@ -351,9 +351,9 @@ const ERROR_NAMES = /"#\/components\/schemas\/(?:[A-Z][A-Za-z]*)Encoded"/g;
 /** Completes the generated document. */
 export const completeDocument =
   (examples: WholeExamples) =>
-  (generated: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  (source: Readonly<Record<string, unknown>>): Record<string, unknown> => {
     const document = JSON.parse(
-      JSON.stringify(generated).replaceAll(ERROR_NAMES, JSON.stringify(ERROR_REF)),
+      JSON.stringify(source).replaceAll(ERROR_NAMES, JSON.stringify(ERROR_REF)),
     ) as Document;
     const schemas = Object.entries(document.components.schemas).filter(([name]) => !name.endsWith("Encoded"));
     const raw = rawPaths();

@@ -34,7 +34,7 @@ import { JSON_LIMIT_BYTES, awaitBody } from "../reading/body.ts";
 import { sessionHash } from "../pages/dashboard-sessions.ts";
 import { invalidRequest, unknownFields } from "../answers/issues.ts";
 import { Addresses } from "../limits.ts";
-import { heldBy, Openings } from "./openings.ts";
+import { toUse, Openings } from "./openings.ts";
 import { currentAttempt, recordLack, tokenRefused } from "../answers/refused-requests.ts";
 
 export const unauthorized = (): Unauthorized =>
@@ -147,7 +147,7 @@ export const authorizedLayer = Layer.effect(
           const { path, mergeRole = "owner" } = caller.reached ?? {};
           const needs = neededRole(privilege, mergeRole);
           const projectId = needs === null ? null : (path?.projectId ?? null);
-          const end = yield* ending(heldBy(caller, { projectId, needs: needs ?? "viewer", session: null }));
+          const end = yield* ending(toUse(caller, { projectId, needs: needs ?? "viewer", session: null }));
           yield* Effect.raceFirst(
             awaitBody(request, JSON_LIMIT_BYTES),
             Effect.andThen(Deferred.await(end), unauthorized()),

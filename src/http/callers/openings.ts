@@ -21,7 +21,7 @@ import { DUTIES } from "../../services/duties.ts";
 import { runDuty } from "../../services/duty.ts";
 
 /** An open use, with the conditions that end it. */
-export interface Held extends Grant {
+export interface Use extends Grant {
   /** Ids of tokens, sessions, people and projects whose end or change may end it. The store's signals name them. */
   readonly endsWith: readonly string[];
   /** Null: it does not expire. */
@@ -29,7 +29,7 @@ export interface Held extends Grant {
 }
 
 /** A caller's use of a project by a role, and of a session's sandbox if the connection leads there. */
-export const heldBy = (caller: Principal, reach: Pick<Grant, "projectId" | "session" | "needs">): Held => ({
+export const toUse = (caller: Principal, reach: Pick<Grant, "projectId" | "session" | "needs">): Use => ({
   ...reach,
   credential: { kind: "token", id: caller.tokenId },
   endsWith: [
@@ -52,9 +52,9 @@ export class Openings extends Context.Service<
      * @param cut ends the connection. Called at most once, when its credential ends.
      * @returns a function to call when the connection ends by itself.
      */
-    readonly hold: (held: Held, cut: () => void) => () => void;
+    readonly hold: (use: Use, cut: () => void) => () => void;
     /** Completes when the credential ends. The use is held until the scope closes. */
-    readonly ending: (held: Held) => Effect.Effect<Deferred.Deferred<void>, never, Scope.Scope>;
+    readonly ending: (use: Use) => Effect.Effect<Deferred.Deferred<void>, never, Scope.Scope>;
   }
 >()("platform/http/Openings") {}
 
@@ -65,13 +65,13 @@ const LONGEST_SLEEP_MS = DUTIES.expiring_tokens.periodMs;
 
 /** All uses with the same conditions. An empty group stays until the next poll, so that a returning caller finds it. */
 class Group {
-  readonly held: Held;
+  readonly use: Use;
   /** Slots that are taken and freed: a Set that grows and shrinks costs the relay more (proxy/watch.ts). */
   readonly #cuts: ((() => void) | null)[] = [];
   readonly #free: number[] = [];
 
-  constructor(held: Held) {
-    this.held = held;
+  constructor(use: Use) {
+    this.use = use;
   }
 
   get isEmpty(): boolean {
@@ -94,7 +94,7 @@ class Group {
   }
 }
 
-const groupKey = ({ credential, projectId, needs, session, expiresAt }: Held): string =>
+const groupKey = ({ credential, projectId, needs, session, expiresAt }: Use): string =>
   [
     credential.kind === "token" ? credential.id : credential.hash,
     projectId,
@@ -118,14 +118,14 @@ class Register {
     return this.#groups.size === 0;
   }
 
-  hold(held: Held, cut: () => void): () => void {
-    const key = groupKey(held);
+  hold(use: Use, cut: () => void): () => void {
+    const key = groupKey(use);
     let group = this.#groups.get(key);
     if (group === undefined) {
-      group = new Group(held);
+      group = new Group(use);
       this.#groups.set(key, group);
       this.isHeld.openUnsafe();
-      if ((held.expiresAt ?? Infinity) < this.#sleepsUntil) this.isSooner.openUnsafe();
+      if ((use.expiresAt ?? Infinity) < this.#sleepsUntil) this.isSooner.openUnsafe();
     }
     return group.add(cut);
   }
@@ -146,12 +146,12 @@ class Register {
     this.isNamed.closeUnsafe();
     if (isTime) this.#leave();
     const groups = [...this.#groups.values()].filter((group) => !group.isEmpty);
-    return isAll ? groups : groups.filter(({ held }) => held.endsWith.some((id) => ids.has(id)));
+    return isAll ? groups : groups.filter(({ use }) => use.endsWith.some((id) => ids.has(id)));
   }
 
   cut(groups: readonly Group[]): readonly (() => void)[] {
     return groups.flatMap((group) => {
-      const key = groupKey(group.held);
+      const key = groupKey(group.use);
       if (this.#groups.get(key) === group) this.#groups.delete(key);
       return group.takeAll();
     });
@@ -163,7 +163,7 @@ class Register {
     const groups: Group[] = [];
     let next = Infinity;
     for (const group of this.#groups.values()) {
-      const { expiresAt } = group.held;
+      const { expiresAt } = group.use;
       if (expiresAt === null) continue;
       if (expiresAt <= now) groups.push(group);
       else next = Math.min(next, expiresAt);
@@ -216,11 +216,11 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
       if (groups.length === 0) return;
       const endedGrants = new Set(
         yield* identity.ended(
-          groups.map(({ held }) => held),
+          groups.map(({ use }) => use),
           now,
         ),
       );
-      yield* cutAll(register.cut(groups.filter(({ held }) => endedGrants.has(held))));
+      yield* cutAll(register.cut(groups.filter(({ use }) => endedGrants.has(use))));
     });
     // The next check asks again.
     const round = Effect.catch(check, (error) =>
@@ -243,15 +243,15 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
     });
     yield* runDuty("expiring_tokens", { round: expire, wait: untilExpiry });
 
-    const hold = (held: Held, cut: () => void) => register.hold(held, cut);
+    const hold = (use: Use, cut: () => void) => register.hold(use, cut);
     return Openings.of({
       hold,
-      ending: (held) =>
+      ending: (use) =>
         Effect.map(
           Effect.acquireRelease(
             Effect.sync(() => {
               const over = Deferred.makeUnsafe<void>();
-              return { over, release: hold(held, () => Deferred.doneUnsafe(over, Effect.void)) };
+              return { over, release: hold(use, () => Deferred.doneUnsafe(over, Effect.void)) };
             }),
             ({ release }) => Effect.sync(release),
           ),

@@ -39,7 +39,7 @@ import { forbidden } from "../callers/authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
 import { answering } from "../steps/answers.ts";
 import { noteSteering } from "../callers/steering.ts";
-import { heldBy, Openings, type Held } from "../callers/openings.ts";
+import { toUse, Openings, type Use } from "../callers/openings.ts";
 import { currentAttempt, recordLack, tokenRefused, type Attempt } from "../answers/refused-requests.ts";
 import { apiErrorResponse, wrongMethod } from "../answers/respond.ts";
 import { gitFailed } from "../answers/refusals.ts";
@@ -63,7 +63,7 @@ const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
     if (NAMED_REPOSITORY.test(request.url)) return HttpServerResponse.text(`${NO_NAMES}\n`, { status: 404 });
     return yield* notFound("repository");
   }
-  const { policy, held, mayFetchSaves } = yield* accessFor(request, route);
+  const { policy, use, mayFetchSaves } = yield* accessFor(request, route);
   const method = route.kind === "advertise" ? "GET" : "POST";
   if (request.method !== method) return wrongMethod(method);
   if (route.service === null) {
@@ -73,7 +73,7 @@ const serve = Effect.fnUntraced(function* <R>(listen: Listen<R>) {
     });
   }
   const endpoint = yield* GitEndpoint;
-  const standing = yield* readStanding(held);
+  const standing = yield* readStanding(use);
   const call = {
     repository: { projectId: route.projectId },
     service: route.service,
@@ -141,11 +141,11 @@ const rereading = Effect.fnUntraced(function* ({ projectId }: GitRoute) {
 });
 
 /** Whether a request's credential is still valid, while the request is under way. */
-const readStanding = Effect.fnUntraced(function* (held: Held) {
+const readStanding = Effect.fnUntraced(function* (use: Use) {
   const identity = yield* Identity;
-  const end = yield* (yield* Openings).ending(held);
+  const end = yield* (yield* Openings).ending(use);
   const holds = Clock.currentTimeMillis.pipe(
-    Effect.flatMap((now) => identity.ended([held], now)),
+    Effect.flatMap((now) => identity.ended([use], now)),
     Effect.map((over) => over.length === 0),
     Effect.orElseSucceed(() => false),
   );
@@ -177,13 +177,13 @@ const accessFor = Effect.fnUntraced(function* (
     if (arrival === null) return yield* passwordRefused(hash, attempt);
     const caller = { ...arrival.caller, reached: arrival.reached };
     const { projectId } = route;
-    const held = heldBy(caller, {
+    const use = toUse(caller, {
       projectId,
       needs: neededRole(privilege, "owner") ?? "owner",
       session: null,
     });
     const policy = userPolicy(caller, route).pipe(Effect.tapError(recordLack(caller, attempt, projectId)));
-    return { policy: yield* policy, held, mayFetchSaves: mayFetchSaves(caller) };
+    return { policy: yield* policy, use, mayFetchSaves: mayFetchSaves(caller) };
   }
   const cloneCredential = yield* (yield* CloneCredentials).find(hash, now);
   if (cloneCredential === null) return yield* credentialsNeeded();
@@ -193,7 +193,7 @@ const accessFor = Effect.fnUntraced(function* (
     sessionId: cloneCredential.sessionId,
   });
   const policy = { ...writes, ownTokens: yield* liveTokens(cloneCredential.sessionId) };
-  const held: Held = {
+  const use: Use = {
     credential: { kind: "password", hash },
     projectId: cloneCredential.projectId,
     needs: "member",
@@ -201,7 +201,7 @@ const accessFor = Effect.fnUntraced(function* (
     endsWith: [cloneCredential.sessionId],
     expiresAt: cloneCredential.expiresAt,
   };
-  return { policy, held, mayFetchSaves: false };
+  return { policy, use, mayFetchSaves: false };
 });
 
 /** Whether saved work is this caller's to fetch. A token of a sandbox never may. */
@@ -287,8 +287,8 @@ const makeSteering = Effect.fnUntraced(function* (caller: Arrived, projectId: st
 });
 
 /** A 401 would make git forget the password, which works again after a sign-in. */
-const passwordRefused = Effect.fnUntraced(function* (hash: string, asked: Attempt) {
-  const error = yield* tokenRefused(hash, asked, credentialsNeeded());
+const passwordRefused = Effect.fnUntraced(function* (hash: string, attempt: Attempt) {
+  const error = yield* tokenRefused(hash, attempt, credentialsNeeded());
   return yield* error.code === "sign_in_required"
     ? Effect.fail(new Forbidden({ error: error.error, code: error.code }))
     : Effect.fail(error);

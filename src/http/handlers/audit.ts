@@ -9,7 +9,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import type { AuditAction } from "../../domain/person/audit.ts";
 import { Audit, type AuditRequest } from "../../store/ports/audit.ts";
 import { Caller } from "../api/access.ts";
-import { heldBy, Openings } from "../callers/openings.ts";
+import { toUse, Openings } from "../callers/openings.ts";
 import { answering, requireProject } from "../steps/answers.ts";
 import { pageRequest, wireForm } from "../steps/wire.ts";
 import { AuditEventWire, AuditGroup } from "../api/audit.ts";
@@ -28,8 +28,8 @@ class TokenEnded extends Data.TaggedError("TokenEnded") {}
 const exportRows = Effect.fnUntraced(function* (wish: AuditRequest) {
   const { list } = yield* Audit;
   const { ending } = yield* Openings;
-  const held = heldBy(yield* Caller, { projectId: wish.projectId, needs: "owner", session: null });
-  const end = yield* ending(held);
+  const use = toUse(yield* Caller, { projectId: wish.projectId, needs: "owner", session: null });
+  const end = yield* ending(use);
   const lines = Stream.paginate(wish.cursor, (cursor) =>
     Effect.map(list({ ...wish, cursor, limit: PORTION }), ({ items, nextCursor }) => [
       items.map((event) => `${JSON.stringify(eventForm(event))}\n`),

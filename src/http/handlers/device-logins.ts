@@ -16,8 +16,8 @@ import { DeviceLoginsGroup } from "../api/device-logins.ts";
 import { Platform } from "../api/platform.ts";
 
 /** What the person typed. A text that cannot be a code is no guess. */
-const readLoginCode = Effect.fnUntraced(function* (written: string) {
-  const code = readCode(written);
+const readLoginCode = Effect.fnUntraced(function* (text: string) {
+  const code = readCode(text);
   if (code === null) return yield* badRequest("code", "must be the eight letters that the program shows");
   const { user, tokenId } = yield* Caller;
   return { userId: user.id, tokenId, userHash: tokenHash(code), now: yield* Clock.currentTimeMillis };

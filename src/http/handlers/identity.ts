@@ -84,15 +84,15 @@ const lastSignIn = () =>
 const removeIdentity = Effect.fnUntraced(function* (id: string) {
   const { user } = yield* Caller;
   const issuers = (yield* SignInProviders).map(({ issuer }) => issuer);
-  const identity = yield* (yield* Identities).remove({ userId: user.id, id, issuers }).pipe(
+  const result = yield* (yield* Identities).remove({ userId: user.id, id, issuers }).pipe(
     withAudit((identity) => {
       if (identity === null || identity === "last") return null;
       const { issuer, subject, name } = identity;
       return { action: "identity.removed", target: user.id, changes: { issuer, subject, name } };
     }),
   );
-  if (identity === null) return yield* notFound("identity");
-  if (identity === "last") return yield* lastSignIn();
+  if (result === null) return yield* notFound("identity");
+  if (result === "last") return yield* lastSignIn();
 });
 
 export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup), "identity", (handlers) =>

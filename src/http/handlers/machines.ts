@@ -307,7 +307,7 @@ const machines = DEFINITIONS.map(({ name, initial, states, arrows }) => ({
   name,
   initial,
   states: states.map((state) => {
-    const machine = MACHINE_NAMES.find((known) => known === name);
+    const machine = MACHINE_NAMES.find((one) => one === name);
     const text = machine === undefined ? null : stateWords(machine, state.name);
     return { name: state.name, final: state.isFinal, text: text ?? state.name };
   }),

@@ -252,9 +252,9 @@ type GivenAnswer =
   | { readonly answers: readonly (readonly string[])[] }
   | { readonly approve: true; readonly mode?: string };
 
-const wordsIn = (given: GivenAnswer): readonly string[] => {
-  if ("answers" in given) return given.answers.flat();
-  return "choice" in given && given.message !== undefined ? [given.message] : [];
+const wordsIn = (reply: GivenAnswer): readonly string[] => {
+  if ("answers" in reply) return reply.answers.flat();
+  return "choice" in reply && reply.message !== undefined ? [reply.message] : [];
 };
 
 /** The approval of a plan in the machine's form. */
@@ -268,12 +268,12 @@ const approving = Effect.fnUntraced(function* (plan: ProposedPlan | undefined, m
 });
 
 /** The answer in the machine's form, if it fits the request. */
-const fitting = Effect.fnUntraced(function* ({ request }: Item, given: GivenAnswer) {
-  if (request?.kind === "plan" && !("approve" in given))
+const fitting = Effect.fnUntraced(function* ({ request }: Item, reply: GivenAnswer) {
+  if (request?.kind === "plan" && !("approve" in reply))
     return yield* badRequest("approve", "must be given; to have the plan changed, send a message");
-  if ("approve" in given) return yield* approving(request?.plan, given.mode);
+  if ("approve" in reply) return yield* approving(request?.plan, reply.mode);
   const answer: RequestAnswer =
-    "choice" in given ? { choice: given.choice, message: given.message ?? null } : given;
+    "choice" in reply ? { choice: reply.choice, message: reply.message ?? null } : reply;
   if (request === null) return answer;
   if (request.kind === "permission" && !("choice" in answer))
     return yield* badRequest("choice", "must be given, because the request asks for a permission");
@@ -325,13 +325,13 @@ const approvedPlan = Effect.fnUntraced(function* (author: Author, agent: string)
   return { messageId, message: { author, text: PLAN_APPROVED, files: [], model: null, agent } };
 });
 
-export const answer = Effect.fnUntraced(function* (params: ItemPath, given: GivenAnswer) {
+export const answer = Effect.fnUntraced(function* (params: ItemPath, reply: GivenAnswer) {
   const session = yield* conversing(params);
   const requestItem = yield* findItem(session.id, params.id, "request");
   if (requestItem.kind !== "request") return yield* notFound("request");
   if (!isWaiting(requestItem)) return yield* alreadySettled(requestItem);
-  yield* refuseSecretsIn(session.projectId, wordsIn(given));
-  const fits = yield* fitting(requestItem, given);
+  yield* refuseSecretsIn(session.projectId, wordsIn(reply));
+  const fits = yield* fitting(requestItem, reply);
   const caller = yield* Caller;
   yield* noteSteering(caller, session, "settle_request");
   const begins =

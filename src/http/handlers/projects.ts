@@ -220,7 +220,7 @@ export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProj
   const result = yield* projects.update(project.id, change, yield* Clock.currentTimeMillis).pipe(
     auditedChange({
       target: project.id,
-      read: Effect.map(projects.get(project.id), (found) => found && projectSettings(found)),
+      read: Effect.map(projects.get(project.id), (row) => row && projectSettings(row)),
       say: (changes) => unlessSame({ action: "project.updated", target: project.id, changes }),
     }),
     Effect.catchTag("Taken", nameTaken),

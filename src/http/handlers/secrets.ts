@@ -129,11 +129,11 @@ export const put = Effect.fnUntraced(function* (
       },
     )
     .pipe(
-      withAudit((created) => ({
+      withAudit((isCreated) => ({
         action: "secret.set",
         target: params.name,
         changes: {
-          new: created,
+          new: isCreated,
           service,
           ...(previousValidMs > 0 && { previous_valid_ms: previousValidMs }),
         },

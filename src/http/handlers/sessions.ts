@@ -268,9 +268,9 @@ const reread = Effect.fnUntraced(function* (id: string) {
 });
 
 /** The session with the state of its conversation, which was read with the caller or is read now. */
-const shownOne = Effect.fnUntraced(function* (found: Session | ShownSession | null) {
-  if (found === null) return yield* notFound("session");
-  return "conversation" in found ? shownWire(found) : yield* reread(found.id);
+const shownOne = Effect.fnUntraced(function* (session: Session | ShownSession | null) {
+  if (session === null) return yield* notFound("session");
+  return "conversation" in session ? shownWire(session) : yield* reread(session.id);
 });
 
 /** The session that begins to boot, with its warnings. */
@@ -339,7 +339,7 @@ export const update = Effect.fnUntraced(function* (
       target: session.id,
       read: Effect.map(
         sessions.get(session.id),
-        (found) => found && { name: found.name, archived: (found.archivedAt ?? null) !== null },
+        (row) => row && { name: row.name, archived: (row.archivedAt ?? null) !== null },
       ),
       say: (changes) => {
         const row = { action: "session.updated", target: session.id, changes } as const;
@@ -417,8 +417,8 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
   handlers
     .handle("create", ({ params, payload, query }) =>
       answering(
-        Effect.map(create(params.pid, payload, query.queue === "true"), (made) =>
-          made.status === "queued" ? HttpServerResponse.jsonUnsafe(made, { status: 202 }) : made,
+        Effect.map(create(params.pid, payload, query.queue === "true"), (session) =>
+          session.status === "queued" ? HttpServerResponse.jsonUnsafe(session, { status: 202 }) : session,
         ),
       ),
     )

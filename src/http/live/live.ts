@@ -31,14 +31,14 @@ const STREAMS_MAX = 100;
 
 type Counted = ReturnType<typeof streamCounter>;
 
-const events = (counted: Counted, tails: EventTails) =>
+const events = (count: Counted, tails: EventTails) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       if (sid === null) yield* projectFor(caller, pid);
       else yield* sessionFor(caller, { pid, sid });
       const request = yield* HttpServerRequest.HttpServerRequest;
       const lastEventId = request.headers["last-event-id"] ?? null;
-      yield* counted(caller.tokenId);
+      yield* count(caller.tokenId);
       const end = yield* endOfAccess(caller, pid);
       return eventResponse(yield* eventStream(tails, { projectId: pid, sessionId: sid }, lastEventId), end);
     }),
@@ -59,19 +59,19 @@ const endOfListing = (caller: Principal) =>
   );
 
 /** The events of those projects. */
-const allEvents = (counted: Counted, tails: EventTails) =>
+const allEvents = (count: Counted, tails: EventTails) =>
   calledWithoutProject("read_project", (caller) =>
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest;
       const lastEventId = request.headers["last-event-id"] ?? null;
-      yield* counted(caller.tokenId);
+      yield* count(caller.tokenId);
       const end = yield* endOfListing(caller);
       return eventResponse(yield* eventStream(tails, listScope(caller), lastEventId), end);
     }),
   );
 
 /** A session's sandbox logs: as a live stream, or (`?follow=0`) as text. */
-const logs = (counted: Counted) =>
+const logs = (count: Counted) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
@@ -80,7 +80,7 @@ const logs = (counted: Counted) =>
       if (follow === "0") return HttpServerResponse.text(yield* logText(session.id));
       if (follow !== "1") return yield* badRequest("follow", "must be 0 or 1");
       const lastEventId = request.headers["last-event-id"] ?? null;
-      yield* counted(caller.tokenId);
+      yield* count(caller.tokenId);
       const end = yield* endOfAccess(caller, pid);
       const scope = { sessionId: session.id, projectId: pid, userId: caller.user.id, role: caller.origin };
       return eventResponse(keptOpen(yield* logStream(scope, lastEventId)), end);
@@ -88,7 +88,7 @@ const logs = (counted: Counted) =>
   );
 
 /** The versions of a session's conversation from a number on, and text as it grows; with `project=1`, also news of its project and of the others that the reader sees. */
-const conversation = (counted: Counted, tails: ConversationTails, projects: EventTails) =>
+const conversation = (count: Counted, tails: ConversationTails, projects: EventTails) =>
   reading((caller, { pid, sid }) =>
     Effect.gen(function* () {
       const session = yield* sessionFor(caller, { pid, sid: sid ?? "" });
@@ -97,7 +97,7 @@ const conversation = (counted: Counted, tails: ConversationTails, projects: Even
       const place = yield* readPlace(request.headers["last-event-id"] ?? null, query.get("after"));
       const project = query.get("project");
       if (project !== null && project !== "1") return yield* badRequest("project", "must be 1");
-      yield* counted(caller.tokenId);
+      yield* count(caller.tokenId);
       const end = yield* endOfAccess(caller, pid);
       const talk = yield* conversationStream(tails, session.id, place);
       if (project === null) return eventResponse(talk, end);

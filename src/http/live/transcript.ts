@@ -114,7 +114,7 @@ const quote = (text: string): string =>
     .join("\n");
 
 /** The text in a block whose fence is longer than any in the text. */
-const fence = (text: string): string => {
+const fenceText = (text: string): string => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}text\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`;
@@ -133,7 +133,7 @@ const toolText = ({ tool, status }: Item): string => {
   const { name, title, output, truncated, changes } = tool;
   const line = `**Tool** ${inline(name)}${title === null ? "" : `: ${inline(title)}`} (${status})`;
   const files = changes.map(({ operation, path }) => `- ${operation} ${inline(path)}`).join("\n");
-  const block = output === "" ? "" : fence(truncated ? `${output}\n[cut]\n` : output);
+  const block = output === "" ? "" : fenceText(truncated ? `${output}\n[cut]\n` : output);
   return [line, files, block].filter((part) => part !== "").join("\n\n");
 };
 

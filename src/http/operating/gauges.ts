@@ -43,13 +43,13 @@ export const watchGauges = Effect.gen(function* () {
     if (!isUp) measures.count("metrics_refresh_failures_total", {});
     last = { at: now, watch: isUp ? read.value : former, isUp };
   });
-  const show = (seen: Watch, now: number): void => {
-    measures.set("oldest_fire_age_seconds", {}, secondsSince(seen.oldestFireAt, now));
-    measures.set("oldest_command_age_seconds", {}, secondsSince(seen.oldestCommandAt, now));
-    measures.set("oldest_delivery_age_seconds", {}, secondsSince(seen.oldestDeliveryAt, now));
-    measures.set("oldest_request_age_seconds", {}, secondsSince(seen.oldestRequestAt, now));
-    measures.set("sessions_unsaved", {}, seen.unsaved);
-    for (const [status, count] of seen.sessions) measures.set("sessions", { status }, count);
+  const show = (state: Watch, now: number): void => {
+    measures.set("oldest_fire_age_seconds", {}, secondsSince(state.oldestFireAt, now));
+    measures.set("oldest_command_age_seconds", {}, secondsSince(state.oldestCommandAt, now));
+    measures.set("oldest_delivery_age_seconds", {}, secondsSince(state.oldestDeliveryAt, now));
+    measures.set("oldest_request_age_seconds", {}, secondsSince(state.oldestRequestAt, now));
+    measures.set("sessions_unsaved", {}, state.unsaved);
+    for (const [status, count] of state.sessions) measures.set("sessions", { status }, count);
   };
   const refresh = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis;

@@ -33,18 +33,18 @@ interface Seen {
 }
 
 /** The answer of `/readyz`. */
-export const readiness = (seen: Seen) => {
+export const readiness = (state: Seen) => {
   const checks = {
-    database: seen.writes,
-    notifications: seen.notifies,
-    started: seen.isStarted,
-    scheduler: !seen.isSchedulerLate,
-    duties: seen.lateDuties.length === 0,
-    disk: (seen.freeBytes ?? Infinity) >= MIN_FREE_BYTES,
+    database: state.writes,
+    notifications: state.notifies,
+    started: state.isStarted,
+    scheduler: !state.isSchedulerLate,
+    duties: state.lateDuties.length === 0,
+    disk: (state.freeBytes ?? Infinity) >= MIN_FREE_BYTES,
   };
   const isReady = Object.values(checks).every(Boolean);
   const status = isReady ? "ready" : "not_ready";
-  const { lateDuties, failedDuties, isPaused } = seen;
+  const { lateDuties, failedDuties, isPaused } = state;
   return { status, checks, late_duties: lateDuties, failed_duties: failedDuties, paused: isPaused } as const;
 };
 

@@ -67,18 +67,18 @@ const accept = Effect.gen(function* () {
     now: yield* Clock.currentTimeMillis,
   };
   // One transaction: she is in, and signed in, or the invitation is still open.
-  const acceptance = Effect.tap(people.accept(newcomer), (made) =>
-    made === null ? Effect.void : Effect.asVoid(browsers.open(hash, row)),
+  const acceptance = Effect.tap(people.accept(newcomer), (newPerson) =>
+    newPerson === null ? Effect.void : Effect.asVoid(browsers.open(hash, row)),
   );
   const person = yield* acceptance.pipe(
-    withAudit((made) =>
-      made === null
+    withAudit((newPerson) =>
+      newPerson === null
         ? null
         : {
             action: "invitation.accepted",
-            target: made.id,
-            actor: signedInActor(made, row.id),
-            changes: { by: "token", role: made.role },
+            target: newPerson.id,
+            actor: signedInActor(newPerson, row.id),
+            changes: { by: "token", role: newPerson.role },
           },
     ),
   );

@@ -96,7 +96,7 @@ const claim = Effect.gen(function* () {
   const [token, id, now] = [yield* newAccessToken, yield* newUuid, yield* Clock.currentTimeMillis];
   const result = yield* (yield* DeviceLogins)
     .claim({ deviceHash: tokenHash(device), token: { id, hash: tokenHash(token) }, now })
-    .pipe(withAudit((made) => (made.kind === "token" ? createdBy(made, id) : null)));
+    .pipe(withAudit((outcome) => (outcome.kind === "token" ? createdBy(outcome, id) : null)));
   if (result.kind !== "token") return refusal(...WAITING[result.kind]);
   const { expiresAt } = result;
   return answer({

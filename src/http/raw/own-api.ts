@@ -33,11 +33,11 @@ const requestTarget = (projectId: string, { path, query = {} }: OwnRequest): str
 };
 
 /** Asks the own API. An error that the router does not answer is a defect, as for a request from outside. */
-export const askOwn = Effect.fnUntraced(function* (router: Router, projectId: string, wanted: OwnRequest) {
+export const askOwn = Effect.fnUntraced(function* (router: Router, projectId: string, call: OwnRequest) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const { internalUrl } = yield* Addresses;
-  const { method, body } = wanted;
-  const web = new Request(new URL(requestTarget(projectId, wanted), internalUrl), {
+  const { method, body } = call;
+  const web = new Request(new URL(requestTarget(projectId, call), internalUrl), {
     method,
     headers: {
       authorization: request.headers["authorization"] ?? "",

@@ -32,8 +32,8 @@ export interface OwnTool {
   readonly description: string;
   readonly fields: Readonly<Record<string, Field>>;
   readonly required: readonly string[];
-  /** @param given arguments that `faultIn` accepts. */
-  readonly request: (given: Arguments, sessionId: string) => OwnRequest;
+  /** @param args arguments that `faultIn` accepts. */
+  readonly request: (args: Arguments, sessionId: string) => OwnRequest;
   /** @param text the API's answer. */
   readonly shape: (text: string, pages: Pages) => object;
 }
@@ -49,11 +49,11 @@ export const CURSOR = string("next_cursor of the page before. Absent: the first 
 const SESSION: Field = { ...string("The session's id. Absent: this session."), format: "uuid" };
 
 /** An argument as a text. Absent: undefined. */
-export const text = (given: Arguments, name: string): string | undefined =>
-  given[name] === undefined ? undefined : String(given[name]);
+export const text = (args: Arguments, name: string): string | undefined =>
+  args[name] === undefined ? undefined : String(args[name]);
 
 /** The named session, or the caller's own. */
-const sessionIn = (given: Arguments, own: string): string => text(given, "session_id") ?? own;
+const sessionIn = (args: Arguments, own: string): string => text(args, "session_id") ?? own;
 
 export const get = (path: readonly string[], query: OwnRequest["query"] = {}): OwnRequest => ({
   method: "GET",
@@ -61,7 +61,7 @@ export const get = (path: readonly string[], query: OwnRequest["query"] = {}): O
   query,
 });
 
-export const toolPage = (given: Arguments) => ({ limit: ROWS, cursor: text(given, "cursor") });
+export const toolPage = (args: Arguments) => ({ limit: ROWS, cursor: text(args, "cursor") });
 
 export const SESSION_TOOLS: readonly OwnTool[] = [
   {
@@ -73,11 +73,11 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
       cursor: CURSOR,
     },
     required: [],
-    request: (given, own) =>
+    request: (args, own) =>
       get(["sessions"], {
-        ...toolPage(given),
-        status: text(given, "status"),
-        parent_session_id: given["children"] === true ? own : undefined,
+        ...toolPage(args),
+        status: text(args, "status"),
+        parent_session_id: args["children"] === true ? own : undefined,
       }),
     shape: json(sessionsShape),
   },
@@ -86,7 +86,7 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
     description: "Gives a session: its state, its turn, why it failed or stopped, its usage.",
     fields: { session_id: SESSION },
     required: [],
-    request: (given, own) => get(["sessions", sessionIn(given, own)]),
+    request: (args, own) => get(["sessions", sessionIn(args, own)]),
     shape: json(oneSessionShape),
   },
   {
@@ -100,14 +100,14 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
       agent_name: string("One of the project's agents. Absent: default."),
     },
     required: ["prompt"],
-    request: (given) => ({
+    request: (args) => ({
       method: "POST",
       path: ["sessions"],
       body: {
-        initial_prompt: given["prompt"],
-        ...(given["name"] !== undefined && { name: given["name"] }),
-        ...(given["base_ref"] !== undefined && { base_ref: given["base_ref"] }),
-        ...(given["agent_name"] !== undefined && { agent_name: given["agent_name"] }),
+        initial_prompt: args["prompt"],
+        ...(args["name"] !== undefined && { name: args["name"] }),
+        ...(args["base_ref"] !== undefined && { base_ref: args["base_ref"] }),
+        ...(args["agent_name"] !== undefined && { agent_name: args["agent_name"] }),
       },
     }),
     shape: json(oneSessionShape),
@@ -117,10 +117,10 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
     description: "Gives the newest items of a session's conversation. The cursor leads to older ones.",
     fields: { session_id: SESSION, cursor: CURSOR },
     required: [],
-    request: (given, own) =>
-      get(["sessions", sessionIn(given, own), "conversation"], {
+    request: (args, own) =>
+      get(["sessions", sessionIn(args, own), "conversation"], {
         limit: ROWS,
-        before: text(given, "cursor"),
+        before: text(args, "cursor"),
       }),
     shape: json(conversationShape),
   },
@@ -129,7 +129,7 @@ export const SESSION_TOOLS: readonly OwnTool[] = [
     description: "Gives the end of a session's log: the output of its sandboxes.",
     fields: { session_id: SESSION },
     required: [],
-    request: (given, own) => get(["sessions", sessionIn(given, own), "logs"], { follow: 0 }),
+    request: (args, own) => get(["sessions", sessionIn(args, own), "logs"], { follow: 0 }),
     shape: logShape,
   },
 ];
@@ -152,8 +152,8 @@ export const TRIGGER_TOOLS: readonly OwnTool[] = [
       cursor: CURSOR,
     },
     required: [],
-    request: (given) =>
-      get(["fires"], { ...toolPage(given), slug: text(given, "trigger"), status: text(given, "status") }),
+    request: (args) =>
+      get(["fires"], { ...toolPage(args), slug: text(args, "trigger"), status: text(args, "status") }),
     shape: json(firesShape),
   },
   {
@@ -161,7 +161,7 @@ export const TRIGGER_TOOLS: readonly OwnTool[] = [
     description: "Gives a fire: its outcome, its prompt, and the beginning of its request.",
     fields: { id: { ...string("The fire's id."), format: "uuid" } },
     required: ["id"],
-    request: (given) => get(["fires", text(given, "id") ?? ""]),
+    request: (args) => get(["fires", text(args, "id") ?? ""]),
     shape: json(oneFireShape),
   },
 ];
@@ -185,14 +185,14 @@ const fitsField = ({ type, format }: Field, value: unknown): boolean => {
 };
 
 /** @returns null for arguments that the tool takes, otherwise what is wrong with them. */
-export const faultIn = ({ name, fields, required }: OwnTool, given: Arguments): string | null => {
-  const unknown = Object.keys(given).find((field) => !Object.hasOwn(fields, field));
+export const faultIn = ({ name, fields, required }: OwnTool, args: Arguments): string | null => {
+  const unknown = Object.keys(args).find((field) => !Object.hasOwn(fields, field));
   if (unknown !== undefined)
     return `${name} has no argument ${unknown.slice(0, 64)}. It takes: ${Object.keys(fields).join(", ") || "nothing"}.`;
-  const absent = required.find((field) => given[field] === undefined);
+  const absent = required.find((field) => args[field] === undefined);
   if (absent !== undefined) return `${name} needs ${absent}.`;
   const wrong = Object.entries(fields).find(
-    ([field, kind]) => given[field] !== undefined && !fitsField(kind, given[field]),
+    ([field, kind]) => args[field] !== undefined && !fitsField(kind, args[field]),
   );
   if (wrong === undefined) return null;
   const [field, { type, format }] = wrong;

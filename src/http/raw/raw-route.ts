@@ -11,7 +11,7 @@ import type { Arrived } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
 import { authenticator, forbidden, requireRole } from "../callers/authorize.ts";
 import { answering } from "../steps/answers.ts";
-import { heldBy, Openings } from "../callers/openings.ts";
+import { toUse, Openings } from "../callers/openings.ts";
 import { currentAttempt, recordLack } from "../answers/refused-requests.ts";
 import { apiErrorResponse } from "../answers/respond.ts";
 
@@ -75,7 +75,7 @@ export const calledWith = <A, E, R>(
  */
 export const endOfAccess = (caller: Principal, projectId: string | null, needs: ProjectRole = "viewer") =>
   Effect.flatMap(Openings, ({ ending }) =>
-    Effect.map(ending(heldBy(caller, { projectId, needs, session: null })), Deferred.await),
+    Effect.map(ending(toUse(caller, { projectId, needs, session: null })), Deferred.await),
   );
 
 /** The handler's answer, or its error in the common shape. */

@@ -61,7 +61,7 @@ import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
 import { answeredBy } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
-import { heldBy, Openings } from "../callers/openings.ts";
+import { toUse, Openings } from "../callers/openings.ts";
 import {
   holdRequest,
   holdUpgrade,
@@ -223,7 +223,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
     proto: address.scheme,
   };
   const { projectId, sandboxId } = preview;
-  const grant = heldBy(caller, {
+  const grant = toUse(caller, {
     projectId,
     needs: "member",
     session: { id: place.sessionId, sandboxId },
@@ -232,7 +232,7 @@ const decide = Effect.fnUntraced(function* (request: IncomingMessage, place: Pre
   return {
     kind: "pass",
     to: { ...upstream, forwarded, rewrite },
-    held: { ...grant, expiresAt },
+    use: { ...grant, expiresAt },
   } satisfies Decision;
 });
 
@@ -270,26 +270,26 @@ export const makePreviews = Effect.gen(function* () {
       answerPage(response, stranger());
       return true;
     }
-    const decision = Effect.map(decide(request, place), (decision) => {
+    const deciding = Effect.map(decide(request, place), (decision) => {
       if (decision.kind === "pass") pass(decision);
       else answerOpened(response, decision.cookie);
     });
-    const answering = answeredBy(decision, (error) => answerPage(response, error));
+    const answering = answeredBy(deciding, (error) => answerPage(response, error));
     Effect.runForkWith(context)(Effect.forkIn(answering, scope));
     return true;
   };
 
   const routes: RawRoutes = {
     request: (request, response) =>
-      answer(request, response, ({ to, held }) =>
-        holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
+      answer(request, response, ({ to, use }) =>
+        holdRequest(hold, { use, response, cut: proxy.pass(request, response, to) }, refuse),
       ),
     upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (placeFor(request) === null) return false;
       const response = responseOn(request, socket);
       response.setHeader("x-request-id", requestId(request));
-      return answer(request, response, ({ to, held }) => {
-        holdUpgrade(hold, { held, socket });
+      return answer(request, response, ({ to, use }) => {
+        holdUpgrade(hold, { use, socket });
         proxy.upgrade(request, response, { socket, head, to });
       });
     },

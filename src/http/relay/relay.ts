@@ -36,7 +36,7 @@ import {
 } from "../api/errors.ts";
 import { answeredBy, sessionFor } from "../steps/answers.ts";
 import { forbidden, requireRole, unauthorized } from "../callers/authorize.ts";
-import { heldBy, Openings, type Held } from "../callers/openings.ts";
+import { toUse, Openings, type Use } from "../callers/openings.ts";
 import { rawAttempt, recordLack, tokenRefused, type Attempt } from "../answers/refused-requests.ts";
 import { answerRaw, requestId } from "../answers/respond.ts";
 import type { RawRoutes } from "../server.ts";
@@ -57,7 +57,7 @@ const NOT_THE_RUNTIMES = /^\/(?:platform(?:[/?]|$)|proxy\/)/;
 /** Where a request goes, and the credential that it ends with. */
 export interface Passage {
   readonly to: Upstream;
-  readonly held: Held;
+  readonly use: Use;
 }
 
 type Hold = Openings["Service"]["hold"];
@@ -65,25 +65,25 @@ type Hold = Openings["Service"]["hold"];
 /** Cuts a forwarded request when its credential ends. */
 export const holdRequest = (
   hold: Hold,
-  { held, response, cut }: { readonly held: Held; readonly response: ServerResponse; readonly cut: Cut },
+  { use, response, cut }: { readonly use: Use; readonly response: ServerResponse; readonly cut: Cut },
   refuseWith: (response: ServerResponse) => void,
 ): void => {
   if (!response.closed)
     response.on(
       "close",
-      hold(held, () => cut(refuseWith)),
+      hold(use, () => cut(refuseWith)),
     );
 };
 
 /** The same for an upgraded connection, from before its handshake. */
 export const holdUpgrade = (
   hold: Hold,
-  { held, socket }: { readonly held: Held; readonly socket: Duplex },
+  { use, socket }: { readonly use: Use; readonly socket: Duplex },
 ): void => {
   if (!socket.destroyed)
     socket.on(
       "close",
-      hold(held, () => socket.destroy()),
+      hold(use, () => socket.destroy()),
     );
 };
 
@@ -132,8 +132,8 @@ export const sessionToEnter = Effect.fnUntraced(function* (
 });
 
 /** The same, if it is running. */
-export const runningSession = Effect.fnUntraced(function* (...asked: Parameters<typeof sessionToEnter>) {
-  const session = yield* sessionToEnter(...asked);
+export const runningSession = Effect.fnUntraced(function* (...args: Parameters<typeof sessionToEnter>) {
+  const session = yield* sessionToEnter(...args);
   const { status, sandboxId } = session;
   return status === "running" && sandboxId !== null ? { ...session, sandboxId } : yield* notRunning(session);
 });
@@ -201,19 +201,20 @@ const passageFor = Effect.fnUntraced(function* (response: ServerResponse, target
   const { id, projectId, sandboxId } = session;
   const passage: Passage = {
     to,
-    held: heldBy(caller, { projectId, needs: "member", session: { id, sandboxId } }),
+    use: toUse(caller, { projectId, needs: "member", session: { id, sandboxId } }),
   };
   return passage;
 });
 
-const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target, asked: Attempt) {
+const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid }: Target, attempt: Attempt) {
   const token = /^Bearer ([A-Za-z0-9_-]+)$/i.exec(headers.authorization ?? "")?.[1];
   if (token === undefined || tokenKind(token) === null) return yield* unauthorized();
   const now = yield* Clock.currentTimeMillis;
   const path = { projectId: pid, sessionId: null };
   const hash = tokenHash(token);
   const arrival = yield* (yield* Identity).arrive(hash, now, path);
-  if (arrival === null) return yield* Effect.flatMap(tokenRefused(hash, asked, unauthorized()), Effect.fail);
+  if (arrival === null)
+    return yield* Effect.flatMap(tokenRefused(hash, attempt, unauthorized()), Effect.fail);
   const caller: Arrived = { ...arrival.caller, reached: arrival.reached };
   return caller;
 });
@@ -253,16 +254,16 @@ export const makeRelay = Effect.gen(function* () {
   ): void => {
     const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
-    const decision = Effect.map(passageFor(response, target), pass);
-    const answering = answeredBy(decision, (error) => answerRaw(response, error));
+    const deciding = Effect.map(passageFor(response, target), pass);
+    const answering = answeredBy(deciding, (error) => answerRaw(response, error));
     Effect.runForkWith(context)(Effect.forkIn(answering, scope));
   };
 
   const routes: RawRoutes = {
     request: (request, response) => {
       if (relayTarget(request.url ?? "", request.method) === null) return false;
-      decide(request, response, ({ to, held }) =>
-        holdRequest(hold, { held, response, cut: proxy.pass(request, response, to) }, refuse),
+      decide(request, response, ({ to, use }) =>
+        holdRequest(hold, { use, response, cut: proxy.pass(request, response, to) }, refuse),
       );
       return true;
     },
@@ -270,8 +271,8 @@ export const makeRelay = Effect.gen(function* () {
       if (relayTarget(request.url ?? "", request.method) === null) return false;
       const response = responseOn(request, socket);
       response.setHeader("x-request-id", requestId(request));
-      decide(request, response, ({ to, held }) => {
-        holdUpgrade(hold, { held, socket });
+      decide(request, response, ({ to, use }) => {
+        holdUpgrade(hold, { use, socket });
         proxy.upgrade(request, response, { socket, head, to });
       });
       return true;

@@ -35,7 +35,7 @@ import { badRequest, Forbidden } from "../api/errors.ts";
 import { unauthorized } from "../callers/authorize.ts";
 import { answeredBy } from "../steps/answers.ts";
 import { Addresses, Limits } from "../limits.ts";
-import { heldBy, Openings } from "../callers/openings.ts";
+import { toUse, Openings } from "../callers/openings.ts";
 import { isOwnPage } from "../callers/own-page.ts";
 import { cookieIn } from "../pages/dashboard-sessions.ts";
 import { rawAttempt, recordLack, tokenRefused } from "../answers/refused-requests.ts";
@@ -142,7 +142,7 @@ const passageFor = Effect.fnUntraced(function* (response: Response, target: Para
   const needs = neededRole(yield* privilegeHere, "owner") ?? "owner";
   return {
     to,
-    held: heldBy(caller, { projectId, needs, session: { id, sandboxId } }),
+    use: toUse(caller, { projectId, needs, session: { id, sandboxId } }),
     closed: Effect.catchCause(record("terminal.closed"), (cause) =>
       Effect.logWarning("the end of a terminal is not on record", cause),
     ),
@@ -166,9 +166,9 @@ export const makeTerminals = Effect.gen(function* () {
     if (target === null) return false;
     const response = responseOn(request, socket);
     response.setHeader("x-request-id", requestId(request));
-    const passage = Effect.map(passageFor(response, target), ({ to, held, closed, end }) => {
+    const passage = Effect.map(passageFor(response, target), ({ to, use, closed, end }) => {
       if (socket.destroyed) return start(closed);
-      const release = hold(held, () => {
+      const release = hold(use, () => {
         socket.destroy();
         start(Effect.ignore(Effect.map(end, (daemon) => proxy.tell(daemon, "DELETE"))));
       });

@@ -56,20 +56,20 @@ const performing = ({ snapshot }: Viewed, last: NewTransition | null) =>
         .filter((command) => LASTING.has(command))
         .map((command) => ({ command, since: last.at, attempts: 0, lastError: null }));
 
-export const machineView = Effect.fnUntraced(function* (viewed: Viewed, request: PageRequest) {
+export const machineView = Effect.fnUntraced(function* (view: Viewed, request: PageRequest) {
   const transitions = yield* Transitions;
-  const { actor, machine, snapshot } = viewed;
+  const { actor, machine, snapshot } = view;
   const newest = yield* transitions.newest(actor);
   const page = yield* transitions.list(actor, request);
   const last = newest?.last ?? null;
-  const waiting = [...(yield* transitions.waiting(actor)), ...performing(viewed, last)];
+  const waiting = [...(yield* transitions.waiting(actor)), ...performing(view, last)];
   return {
     machine,
     id: actor.id,
     state: snapshot.state,
     since: last?.to === snapshot.state ? instantOrNull(newest?.since ?? null) : null,
-    why: reasons(viewed, last),
-    next: nextWire(viewed),
+    why: reasons(view, last),
+    next: nextWire(view),
     pending: waiting.map((one) =>
       pendingForm({ ...one, text: commandWords(machine, one.command) ?? one.command }),
     ),

@@ -41,5 +41,5 @@ export const giveOwnCredentials = Effect.fnUntraced(function* (params: Params) {
       code: "forbidden",
     });
   const row = { action: "session.credentials_given", target: session.id } as const;
-  yield* (yield* Suspensions).end(session.id).pipe(withAudit((ended) => (ended ? row : null)));
+  yield* (yield* Suspensions).end(session.id).pipe(withAudit((isEnded) => (isEnded ? row : null)));
 });

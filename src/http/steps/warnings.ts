@@ -4,9 +4,9 @@ import { missingRequired } from "../../services/projects/required-secrets.ts";
 import { deliveredKeyMessage, missingSecretsMessage } from "../../domain/manifest/required-secrets.ts";
 
 /** Webhook triggers whose senders sign with a secret that agents have. */
-export const deliveredKeys = (known: KnownProject | null) =>
-  (known?.manifest.triggers ?? []).flatMap((trigger) =>
-    trigger.type === "webhook" && known?.deliveredNames.includes(trigger.secretEnv) === true
+export const deliveredKeys = (entry: KnownProject | null) =>
+  (entry?.manifest.triggers ?? []).flatMap((trigger) =>
+    trigger.type === "webhook" && entry?.deliveredNames.includes(trigger.secretEnv) === true
       ? [
           {
             code: "webhook_secret_delivered" as const,
@@ -16,8 +16,8 @@ export const deliveredKeys = (known: KnownProject | null) =>
       : [],
   );
 
-export const sessionWarnings = (known: KnownProject | null) => {
-  const missing = missingRequired(known);
+export const sessionWarnings = (entry: KnownProject | null) => {
+  const missing = missingRequired(entry);
   return missing.length === 0
     ? []
     : [{ code: "secret_missing" as const, message: missingSecretsMessage(missing) }];

@@ -230,20 +230,20 @@ export const makeReceive = Effect.gen(function* () {
       run(Effect.logWarning("a webhook delivery failed", cause));
       answer(failureFor(cause));
     };
-    const decide = (found: Authentic, stored: StoredRequest | null, attempt: number): void => {
-      const fire = toFire(found, delivery, { request: stored, now: clock.currentTimeMillisUnsafe() });
+    const decide = (target: Authentic, request: StoredRequest | null, attempt: number): void => {
+      const fire = toFire(target, delivery, { request: request, now: clock.currentTimeMillisUnsafe() });
       const { headers, parsed } = delivery;
       const suspicions =
-        fire.prompt.is === "skipped" ? [] : skipSuspicions(found.trigger, { headers, body: parsed() });
-      const offer = (offered: typeof fire): void =>
-        firing.offer(offered, (exit) => {
+        fire.prompt.is === "skipped" ? [] : skipSuspicions(target.trigger, { headers, body: parsed() });
+      const offer = (order: typeof fire): void =>
+        firing.offer(order, (exit) => {
           if (Exit.isFailure(exit)) return answerFailure(exit.cause);
           if (exit.value.outcome !== "stale") return answer(answerFor(exit.value));
           if (attempt >= STALE_MAX) return answer(failureFor(Cause.fail("stale")));
           const again = Effect.sync(() => {
             const now = authentic(delivery);
             if (Result.isFailure(now)) answer(now.failure);
-            else decide(now.success, stored, attempt + 1);
+            else decide(now.success, request, attempt + 1);
           });
           run(Effect.andThen(Effect.ignore(directory.refresh(delivery.pid)), again));
         });
@@ -259,7 +259,7 @@ export const makeReceive = Effect.gen(function* () {
     if (isPing(delivery.headers)) return answer(PONG);
     faults("webhook.verified");
     const headers = storedHeaders(knownHeaders(delivery.headers));
-    packRequest(delivery.body, headers, (stored) => decide(delivered.success, stored, 1));
+    packRequest(delivery.body, headers, (request) => decide(delivered.success, request, 1));
   };
 });
 
@@ -351,34 +351,34 @@ export const makeReceiver = Effect.gen(function* () {
     return yield* Effect.fromResult(listening(directory, pid, slug));
   });
 
-  const take = (asked: Arrival) => {
-    const { pid, slug } = asked;
-    if (pause.isOn) return respond(asked, refusedWith(pausedCopy()), null);
+  const take = (arrival: Arrival) => {
+    const { pid, slug } = arrival;
+    if (pause.isOn) return respond(arrival, refusedWith(pausedCopy()), null);
     const trigger = listening(directory, pid, slug);
-    if (Result.isSuccess(trigger)) return read(asked);
+    if (Result.isSuccess(trigger)) return read(arrival);
     const { failure: error } = trigger;
     if (error instanceof BadRequest || missing >= MISSING_MAX)
-      return respond(asked, refusedWith(error), null);
+      return respond(arrival, refusedWith(error), null);
     missing += 1;
     run(lookedUp(pid, slug)).addObserver((exit) => {
       missing -= 1;
-      if (Exit.isSuccess(exit)) read(asked);
-      else respond(asked, missAnswer(exit.cause), null);
+      if (Exit.isSuccess(exit)) read(arrival);
+      else respond(arrival, missAnswer(exit.cause), null);
     });
   };
 
-  const read = (asked: Arrival) => {
-    const { request, pid, slug } = asked;
+  const read = (arrival: Arrival) => {
+    const { request, pid, slug } = arrival;
     const sender = { trigger: `${pid}/${slug}`, address: rawClientAddress(request, proxies) ?? "" };
     arriving.read(
       request,
       { limitBytes: BODY_LIMIT_BYTES, sender },
       {
-        refused: (error) => respond(asked, refusedWith(error), null),
+        refused: (error) => respond(arrival, refusedWith(error), null),
         body: (body, done) =>
           receive(readDelivery({ pid, slug, headers: request.headers }, body), (answer) => {
             done();
-            respond(asked, answer, body.byteLength);
+            respond(arrival, answer, body.byteLength);
             faults("webhook.answered");
           }),
       },

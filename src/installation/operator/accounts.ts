@@ -98,7 +98,7 @@ export const setTier = (environment: Environment, accountId: string, tier: Tier)
       yield* identity.setTier(accountId, tier, tierCaps[tier]).pipe(
         auditedChange({
           target: accountId,
-          read: Effect.map(identity.account(accountId), (found) => found && { tier: found.tier }),
+          read: Effect.map(identity.account(accountId), (account) => account && { tier: account.tier }),
           say: (changes) => unlessSame({ action: "account.tier_set", target: accountId, accountId, changes }),
         }),
       );
@@ -127,10 +127,10 @@ export const createUser = (
       const user = yield* (yield* Accounts)
         .createUser({ ...wish, id: yield* newUuid, now })
         .pipe(
-          withAudit((made) =>
-            made === null
+          withAudit((newUser) =>
+            newUser === null
               ? null
-              : { action: "person.created", target: made.id, accountId, changes: { name, role } },
+              : { action: "person.created", target: newUser.id, accountId, changes: { name, role } },
           ),
         );
       return user === null ? yield* Effect.fail(absent("account")) : userWire(user);

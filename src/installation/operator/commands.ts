@@ -13,13 +13,13 @@ import { imageCommands } from "./images/image-commands.ts";
 import type { Orphan } from "./orphans.ts";
 import { runtimeCommands } from "./runtimes/runtime-commands.ts";
 
-const orphanTable = (found: readonly Orphan[], done: string): string => {
-  const rows = found.map((orphan) => [
+const orphanTable = (list: readonly Orphan[], outcome: string): string => {
+  const rows = list.map((orphan) => [
     orphan.kind.replace("_", " "),
     orphan.what,
     orphan.pids.length === 0 ? "-" : orphan.pids.join(" "),
     orphan.data_dir ?? orphan.installation_id ?? "-",
-    orphan.problem === null ? done : `stays: ${orphan.problem}`,
+    orphan.problem === null ? outcome : `stays: ${orphan.problem}`,
   ]);
   return table(["KIND", "WHAT", "PROCESSES", "BELONGED TO", "STATE"], rows, "No leftovers.");
 };

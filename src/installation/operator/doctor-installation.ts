@@ -227,7 +227,7 @@ const allDatabaseFindings = Effect.fnUntraced(function* (config: Config) {
 }, Effect.scoped);
 
 const gitFinding = requireGit.pipe(
-  Effect.map((printed) => ok("git", printed)),
+  Effect.map((version) => ok("git", version)),
   Effect.catch(({ message }) => Effect.succeed(fail("git", message, "Install a newer git."))),
 );
 

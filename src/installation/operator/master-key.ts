@@ -95,17 +95,17 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
   const now = yield* Clock.currentTimeMillis;
   const current: MasterKey = { version: keys.current.version + 1, bytes };
   faults("rotation.drafted");
-  const decide = (found: Found) => {
-    const [node] = config.databaseUrl === null ? [] : found.nodes;
+  const decide = (state: Found) => {
+    const [node] = config.databaseUrl === null ? [] : state.nodes;
     if (node !== undefined)
       return fail(
         "service_running",
         `The node ${node} of this database responded less than ${SILENT_MS / 1000} s ago. Stop every service of this DATABASE_URL, wait ${SILENT_MS / 1000} s, then try again.`,
       );
-    if (found.check !== keyCheckText(keys.current))
+    if (state.check !== keyCheckText(keys.current))
       return fail("conflict", "Another command replaced the master key at the same time. Try again.");
-    const at = retiredAt(found, now);
-    const former = stillUsed([...keys.former, { ...keys.current, retiredAt: at }], found);
+    const at = retiredAt(state, now);
+    const former = stillUsed([...keys.former, { ...keys.current, retiredAt: at }], state);
     return Effect.succeed({
       check: keyCheckText(current),
       former: sealFormerKeys(current, former, () => randomBytes(NONCE_BYTES)),

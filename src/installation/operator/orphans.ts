@@ -209,7 +209,8 @@ export const findOrphans = Effect.fnUntraced(function* ({ end, of, engine, clust
         ...(engine === null ? [] : await containerGroups(engine)),
         ...(cluster === null ? [] : await podGroups(cluster, nowMs)),
       ].filter(
-        ({ places }) => selection === null || places.some((place) => place !== null && selection.includes(place)),
+        ({ places }) =>
+          selection === null || places.some((place) => place !== null && selection.includes(place)),
       );
       const orphans = end ? await Promise.all(groups.map(endGroup)) : groups.map((group) => group.orphans);
       return orphans.flat();

@@ -129,15 +129,18 @@ export class KubernetesSandboxes {
     this.#options = options;
   }
 
-  /** Takes over the Pods of a former service. @param failed gets the reasons for which the cluster cannot be followed */
-  static async open(options: SandboxesOptions, failed: (why: string) => void): Promise<KubernetesSandboxes> {
+  /** Takes over the Pods of a former service. @param onFailure gets the reasons for which the cluster cannot be followed */
+  static async open(
+    options: SandboxesOptions,
+    onFailure: (why: string) => void,
+  ): Promise<KubernetesSandboxes> {
     const sandboxes = new KubernetesSandboxes(options);
     const pods = await options.cluster.listPods(podSelector(options));
     await Promise.all(pods.map((pod) => sandboxes.#adopt(pod)));
     const { signal } = sandboxes.#closing;
     const onPod = (name: string, pod: V1Pod | null): void => sandboxes.#saw(name, pod);
-    void options.cluster.follow(podSelector(options), { onPod, failed, signal });
-    void giveSigns({ cluster: options.cluster, selector: podSelector(options), failed, signal });
+    void options.cluster.follow(podSelector(options), { onPod, failed: onFailure, signal });
+    void giveSigns({ cluster: options.cluster, selector: podSelector(options), failed: onFailure, signal });
     return sandboxes;
   }
 

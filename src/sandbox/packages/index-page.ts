@@ -43,8 +43,8 @@ export const rewriteHtml = (body: Buffer, page: URL): Buffer => {
   return Buffer.from(
     text.replaceAll(
       /(\shref=)("[^"]*"|'[^']*')/gi,
-      (_all, start: string, quoted: string) =>
-        `${start}"${escapeHtml(rewriteLink(unescapeHtml(quoted.slice(1, -1)), page, null))}"`,
+      (_all, start: string, address: string) =>
+        `${start}"${escapeHtml(rewriteLink(unescapeHtml(address.slice(1, -1)), page, null))}"`,
     ),
   );
 };

@@ -126,7 +126,8 @@ export const projectModel = Effect.fnUntraced(function* (
   if (commit !== null && (yield* configuresModel({ projectId: project.id }, commit))) {
     return { required: needsModel, model: null, source: "repository" } satisfies ProjectModel;
   }
-  if (Result.isFailure(choice)) return { required: needsModel, model: null, source: null } satisfies ProjectModel;
+  if (Result.isFailure(choice))
+    return { required: needsModel, model: null, source: null } satisfies ProjectModel;
   const name = modelProvider(choice.success);
   const usedProvider = usedProviders(providers, secretNames).find((one) => one.name === name);
   const source = usedProvider?.owner ?? (name === GATEWAY_PROVIDER ? "gateway" : "secret");

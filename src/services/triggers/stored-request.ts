@@ -19,9 +19,9 @@ export const packRequest = (
   then: (request: StoredRequest | null) => void,
 ): void => {
   if (body.byteLength < DEFLATED_FROM_BYTES) return then({ body, encoding: "identity", headers });
-  deflateRaw(body, { level: 1 }, (error, compressed) => {
-    const isSmaller = error === null && compressed.byteLength < body.byteLength;
-    const content = isSmaller ? compressed : body;
+  deflateRaw(body, { level: 1 }, (error, bytes) => {
+    const isSmaller = error === null && bytes.byteLength < body.byteLength;
+    const content = isSmaller ? bytes : body;
     then(
       content.byteLength > STORED_LIMIT_BYTES
         ? null

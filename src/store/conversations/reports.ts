@@ -78,22 +78,22 @@ const storableContext = ({ tokens, size }: ContextUse): ContextUse => ({
   size: nullable(size, (value) => whole(value, COUNT_MAX)),
 });
 
-const storableItem = (reported: NativeItem): NativeItem => {
-  const item = storable(reported);
+const storableItem = (report: NativeItem): NativeItem => {
+  const item = storable(report);
   return {
     ...item,
-    native_id: storableId(reported.native_id),
-    rev: wholeRev(reported.rev),
-    ...(reported.order !== undefined && { order: wholeRev(reported.order) }),
+    native_id: storableId(report.native_id),
+    rev: wholeRev(report.rev),
+    ...(report.order !== undefined && { order: wholeRev(report.order) }),
     message_id: item.message_id === null ? null : parseUuid(item.message_id),
-    turn_id: nullable(reported.turn_id, storableId),
-    parent_id: nullable(reported.parent_id, storableId),
+    turn_id: nullable(report.turn_id, storableId),
+    parent_id: nullable(report.parent_id, storableId),
     tool: nullable(item.tool, storableTool),
     model: nullable(item.model, (model) => cutText(model, NAME_MAX)),
-    usage: nullable(reported.usage, storableUsage),
-    ...(reported.context !== undefined && { context: storableContext(reported.context) }),
-    created_at: whole(reported.created_at, LAST_INSTANT),
-    completed_at: nullable(reported.completed_at, (instant) => whole(instant, LAST_INSTANT)),
+    usage: nullable(report.usage, storableUsage),
+    ...(report.context !== undefined && { context: storableContext(report.context) }),
+    created_at: whole(report.created_at, LAST_INSTANT),
+    completed_at: nullable(report.completed_at, (instant) => whole(instant, LAST_INSTANT)),
   };
 };
 

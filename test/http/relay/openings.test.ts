@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { TestClock } from "effect/testing";
 import { describe, expect } from "vitest";
-import { Openings, openingsLayer, type Held } from "../../../src/http/callers/openings.ts";
+import { Openings, openingsLayer, type Use } from "../../../src/http/callers/openings.ts";
 import type { Grant } from "../../../src/store/ports/people/grants.ts";
 import { StoreError } from "../../../src/store/ports/journal.ts";
 import { memoryStore } from "../../twins/store/layer.ts";
@@ -19,7 +19,7 @@ import { makeAccount, NUMBERED, numbered } from "../../support/world/world.ts";
 /** Beside those of the account. */
 const tokenId = (index: number): string => numbered(10 + index);
 
-const held = (index: number, expiresAt: number | null = null): Held => ({
+const held = (index: number, expiresAt: number | null = null): Use => ({
   credential: { kind: "token", id: tokenId(index) },
   projectId: null,
   needs: "viewer",

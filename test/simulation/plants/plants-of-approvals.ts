@@ -32,7 +32,7 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
       {
         file: "src/features/approvals/handlers.ts",
         find: "  return yield* showApproval(result, yield* projectRedactor(pid));",
-        put: "  return yield* showApproval(result ?? found, yield* projectRedactor(pid));",
+        put: "  return yield* showApproval(result ?? approval, yield* projectRedactor(pid));",
       },
     ],
     seed: 2_000_001,

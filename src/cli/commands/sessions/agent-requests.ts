@@ -52,8 +52,8 @@ const permissionLines = (title: string, patterns: readonly string[], commands: r
     .map((part) => `  ${commands.length === 0 ? "" : "Needs permission: "}${indent(part)}`),
 ];
 
-const questionLines = ({ title, text, options, multiple }: Question, counted: string): readonly string[] => [
-  `The agent asks${counted}: ${text === "" ? title : text}`,
+const questionLines = ({ title, text, options, multiple }: Question, position: string): readonly string[] => [
+  `The agent asks${position}: ${text === "" ? title : text}`,
   ...options.map(
     ({ label, description }, index) =>
       `  ${index + 1}. ${label}${description === null || description === "" ? "" : `: ${description}`}`,
@@ -121,8 +121,8 @@ export const permissionAnswer = (line: string): GivenAnswer | null => {
 const FULL_WORDS: Readonly<Record<string, string>> = { y: "yes", n: "no" };
 
 /** The option that a person names: by its text or its number. */
-const findOption = ({ options }: Question, named: string): string | null => {
-  const word = named.toLowerCase();
+const findOption = ({ options }: Question, answer: string): string | null => {
+  const word = answer.toLowerCase();
   const labels = options.map(({ label }) => label);
   const byText = (text: string) => labels.find((label) => label.trim().toLowerCase() === text);
   const byNumber = /^\d{1,3}$/.test(word) ? labels[Number(word) - 1] : undefined;

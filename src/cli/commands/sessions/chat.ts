@@ -61,12 +61,12 @@ export class Chat {
   constructor(
     { client, input }: { readonly client: Client; readonly input: Input },
     params: { readonly pid: string; readonly sid: string },
-    shown: Shown,
+    display: Shown,
   ) {
     this.#client = client;
     this.#input = input;
     this.#params = params;
-    this.#shown = shown;
+    this.#shown = display;
   }
 
   readonly take = (event: SentEvent): void => {

@@ -158,9 +158,9 @@ const followOnce = async ({ client, params, print }: Watched, from: string): Pro
 };
 
 /** One connection. A refusal is final: the token ended, or the session was deleted. */
-const onceMore = async (watched: Watched, place: string | null): Promise<string | null> => {
+const onceMore = async (watcher: Watched, place: string | null): Promise<string | null> => {
   try {
-    return place === null ? await printPast(watched) : await followOnce(watched, place);
+    return place === null ? await printPast(watcher) : await followOnce(watcher, place);
   } catch (error) {
     if (error instanceof Failure && error.exit === EXIT.tryAgain) return place;
     throw error;
@@ -173,7 +173,7 @@ const onceMore = async (watched: Watched, place: string | null): Promise<string 
  * @param from the number from which the events continue
  */
 export const watchConversation = async (
-  watched: Watched,
+  watcher: Watched,
   from: string,
   note: (line: string) => void,
 ): Promise<never> => {
@@ -181,7 +181,7 @@ export const watchConversation = async (
   for (let waitMs = AGAIN_MS; ;) {
     const before = place;
     // oxlint-disable-next-line no-await-in-loop -- one connection follows the other
-    place = await onceMore(watched, before);
+    place = await onceMore(watcher, before);
     if (before === null && place !== null) continue;
     waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
     // After a reset the newest page is read again. That is no broken connection.

@@ -8,7 +8,7 @@ import { time } from "../../terminal.ts";
 type Created = Answer<"POST /v1/projects/:pid/sessions">;
 export type Queued = Extract<Created, { readonly status: "queued" }>;
 
-export const isQueued = (created: Created): created is Queued => created.status === "queued";
+export const isQueued = (answer: Created): answer is Queued => answer.status === "queued";
 
 /** How often the queue is looked at, ms. */
 const PAUSE_MS = 1_000;

@@ -4,8 +4,8 @@ import { usage } from "../../failure.ts";
 import { sessionId } from "../../words.ts";
 
 /** The named session, otherwise the one in whose sandbox this runs. */
-export const namedSession = (named: string | undefined, environment: Environment): string => {
-  const text = named ?? environment["PLATFORM_SESSION_ID"] ?? "";
+export const namedSession = (word: string | undefined, environment: Environment): string => {
+  const text = word ?? environment["PLATFORM_SESSION_ID"] ?? "";
   if (text === "") throw usage("SESSION is missing, and PLATFORM_SESSION_ID is not set.");
   return sessionId(text);
 };

@@ -20,7 +20,8 @@ const LATE_MS = 10_000;
 /** The newest message of a person is looked for among so many items. */
 const LOOKED_AT = 100;
 
-const agentFailure = (code: string, message: string): Failure => new Failure(EXIT.agentFailed, code, { message });
+const agentFailure = (code: string, message: string): Failure =>
+  new Failure(EXIT.agentFailed, code, { message });
 
 /** What the agent asks. Null: nothing. */
 const asks = ({ turn, pending_approvals: calls, waits_for: wait }: Session): Failure | null => {
@@ -46,7 +47,8 @@ const ofEnd = (session: Session): Failure | null => {
       failure?.code ?? "session_failed",
       `The session failed: ${failure?.message ?? "no reason given"}`,
     );
-  if (turn === null) return agentFailure(reason ?? status, "The session ended before the agent finished a turn.");
+  if (turn === null)
+    return agentFailure(reason ?? status, "The session ended before the agent finished a turn.");
   return ofTurn(session);
 };
 
@@ -104,9 +106,9 @@ const look = async ({ client, params }: Watched): Promise<Look> => {
   return { is, session, text, failure: ofTurn(session), conversation };
 };
 
-const lookOnce = async (watched: Watched): Promise<Look> => {
+const lookOnce = async (target: Watched): Promise<Look> => {
   try {
-    return await look(watched);
+    return await look(target);
   } catch (error) {
     if (error instanceof Failure && error.exit === EXIT.tryAgain) return { is: "away", why: error };
     throw error;
@@ -115,7 +117,7 @@ const lookOnce = async (watched: Watched): Promise<Look> => {
 
 /** Looks until the agent rests. @returns the last look; null if the time is over */
 const untilRest = async (
-  watched: Watched,
+  target: Watched,
   limitMs: number,
   note: (line: string) => void,
 ): Promise<Extract<Look, { is: "rest" | "late" }> | null> => {
@@ -124,7 +126,7 @@ const untilRest = async (
   let isAway = false;
   for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, PAUSE_MAX_MS)) {
     // oxlint-disable-next-line no-await-in-loop -- one look follows the other
-    const latest = await lookOnce(watched);
+    const latest = await lookOnce(target);
     const now = performance.now();
     if (latest.is === "rest") return latest;
     lateSince = latest.is === "late" ? (lateSince ?? now) : null;

@@ -64,9 +64,13 @@ const diff = command({
   },
 });
 
-const filesText = (found: Files): string => {
-  if (found.kind === "file") return visibleLines(found.text ?? "").replace(/\n$/, "");
-  return recordTable({ KIND: "kind", BYTES: "size", NAME: "name" }, found.entries, "The directory is empty.");
+const filesText = (answer: Files): string => {
+  if (answer.kind === "file") return visibleLines(answer.text ?? "").replace(/\n$/, "");
+  return recordTable(
+    { KIND: "kind", BYTES: "size", NAME: "name" },
+    answer.entries,
+    "The directory is empty.",
+  );
 };
 
 const files = endpoint("GET /v1/projects/:pid/sessions/:sid/workspace/files", {
@@ -75,11 +79,11 @@ const files = endpoint("GET /v1/projects/:pid/sessions/:sid/workspace/files", {
   takes: ["SESSION", "[PATH]"],
   notes:
     "PATH is relative to the workspace. A file or a pipe gets a file's text byte for byte, at most 1 MiB of it.",
-  shows: (found, { note }) => {
-    if (found.kind === "file" && found.text === null) note("The file is not text.");
-    if (found.truncated)
-      note(found.kind === "file" ? "Only the first 1 MiB is shown." : "Only 2,000 entries are listed.");
-    return { text: filesText(found), ...(found.kind === "file" && { raw: found.text ?? "" }) };
+  shows: (answer, { note }) => {
+    if (answer.kind === "file" && answer.text === null) note("The file is not text.");
+    if (answer.truncated)
+      note(answer.kind === "file" ? "Only the first 1 MiB is shown." : "Only 2,000 entries are listed.");
+    return { text: filesText(answer), ...(answer.kind === "file" && { raw: answer.text ?? "" }) };
   },
 });
 

@@ -76,10 +76,10 @@ const makeWriting = Effect.gen(function* () {
     SELECT count(*)::integer AS count FROM approvals JOIN executor_calls ON executor_calls.id = approvals.id
     WHERE delivered_at IS NULL AND status = 'pending' AND approvals.project_id = ${projectId}
       AND session_id = ${sessionId}`;
-  const ask = Effect.fnUntraced(function* (asked: NewApproval, limits: ApprovalLimits) {
-    const { call, sealedArguments, expiresAt, attendedUntil } = asked;
+  const ask = Effect.fnUntraced(function* (approval: NewApproval, limits: ApprovalLimits) {
+    const { call, sealedArguments, expiresAt, attendedUntil } = approval;
     const room = yield* readRoom(sql, { ...call, sessionId: null, now: call.at }, limits);
-    const [held] = yield* joinApproval(asked);
+    const [held] = yield* joinApproval(approval);
     if (held !== undefined) return { id: held.id, isNew: false };
     const [waiting] = yield* countPending(call.sessionId, call.projectId);
     if ((waiting?.count ?? 0) >= limits.open) return "session_full" as const;
@@ -109,13 +109,13 @@ const makeWriting = Effect.gen(function* () {
   });
   const readNames = (userId: string) => sql<{ readonly name: string }>`
     SELECT name FROM users WHERE id = ${userId}`;
-  const move = Effect.fnUntraced(function* (id: string, moved: ApprovalMove) {
+  const move = Effect.fnUntraced(function* (id: string, change: ApprovalMove) {
     const before = yield* locked(id);
-    const next = before === null ? null : movedBy(before, moved);
+    const next = before === null ? null : movedBy(before, change);
     if (before === null || next === null) return null;
     yield* write(next);
     const [decider] = next.decidedBy === null ? [] : yield* readNames(next.decidedBy);
-    const note = decidedNote(next, moved, () => decider?.name ?? "A person");
+    const note = decidedNote(next, change, () => decider?.name ?? "A person");
     if (note !== null) yield* putNote(sql, note);
     yield* events.append(moveEvents(before, next));
     return next;
@@ -135,10 +135,10 @@ export const layer = Layer.effect(
     const { sql, from, get } = yield* makeReading;
     const { ask, move, begin } = yield* makeWriting;
     return {
-      ask: (asked, limits) => sql.withTransaction(ask(asked, limits)).pipe(toStored("approvals.ask")),
+      ask: (approval, limits) => sql.withTransaction(ask(approval, limits)).pipe(toStored("approvals.ask")),
       find: (projectId, id) =>
         get(id).pipe(
-          Effect.map((found) => (found?.projectId === projectId ? found : null)),
+          Effect.map((approval) => (approval?.projectId === projectId ? approval : null)),
           onSharedConnection,
           toStored("approvals.find"),
         ),
@@ -153,7 +153,7 @@ export const layer = Layer.effect(
           ORDER BY asked_at DESC, approvals.id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows.map(toApproval), limit, ({ askedAt, id }) => ({ at: askedAt, id }));
       }, toStored("approvals.list")),
-      move: (id, moved) => sql.withTransaction(move(id, moved)).pipe(toStored("approvals.move")),
+      move: (id, change) => sql.withTransaction(move(id, change)).pipe(toStored("approvals.move")),
       begin: (id, { limits, now }) =>
         sql.withTransaction(begin(id, limits, now)).pipe(toStored("approvals.begin")),
       attend: (id, until) =>

@@ -118,7 +118,7 @@ export class ChangeRequests extends Context.Service<
     readonly noteTips: (
       projectId: string,
       number: number,
-      seen: { readonly tips: BranchTips; readonly now: number },
+      look: { readonly tips: BranchTips; readonly now: number },
     ) => Stored<void>;
     /** Changes what people read. Tells the request's readers (`change_request.updated`). @returns null if there is no such request */
     readonly edit: (

@@ -141,7 +141,7 @@ export const layer = Layer.effect(
           toStored("modelProviders.usable"),
         ),
       get: (place, id) => get(place, id).pipe(toStored("modelProviders.get")),
-      change: (...given) => sql.withTransaction(change(...given)).pipe(toStored("modelProviders.change")),
+      change: (...args) => sql.withTransaction(change(...args)).pipe(toStored("modelProviders.change")),
       remove: (place, id) =>
         sql`DELETE FROM model_providers WHERE ${atPlace(sql, place)} AND id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),

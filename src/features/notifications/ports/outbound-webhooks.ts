@@ -110,7 +110,7 @@ export class OutboundWebhooks extends Context.Service<
      * Moves the receiver's place and writes its deliveries (O2), due now. False: another node was first, or the
      * receiver is disabled. Beyond `DELIVERIES_WAITING_MAX` it is disabled, as `backlog`.
      */
-    readonly collect: (collected: {
+    readonly collect: (collection: {
       readonly projectId: string;
       readonly id: string;
       readonly from: string;

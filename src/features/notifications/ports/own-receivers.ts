@@ -54,7 +54,7 @@ export class OwnReceivers extends Context.Service<
       limit: number,
     ) => Stored<{ readonly news: readonly OwnNewsWithReceivers[]; readonly to: string } | null>;
     /** Moves the place and writes deliveries, due now (R2). False: another node was first, and nothing is written. */
-    readonly collect: (collected: {
+    readonly collect: (collection: {
       readonly to: string;
       readonly deliveries: readonly (NewDelivery & { readonly receiverId: string })[];
       readonly now: number;

@@ -18,8 +18,7 @@ const forSlack = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 /** Every character that has a meaning in Discord's Markdown. */
-const forDiscord = (text: string): string =>
-  text.replaceAll(/[\\*_~`|<>[\]()#@:-]/g, (found) => `\\${found}`);
+const forDiscord = (text: string): string => text.replaceAll(/[\\*_~`|<>[\]()#@:-]/g, (mark) => `\\${mark}`);
 
 /**
  * The body that is sent, always the same for the same message.

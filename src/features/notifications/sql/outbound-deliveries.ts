@@ -203,7 +203,7 @@ const makePrune = Effect.gen(function* () {
             ORDER BY created_at DESC, id DESC OFFSET ${DELIVERIES_KEPT_EACH}
           ) AS surplus LIMIT ${PRUNE_STEP})
         ) AND ended_at IS NOT NULL RETURNING id`,
-      (gone) => gone.length,
+      (rows) => rows.length,
     );
 });
 
@@ -237,7 +237,7 @@ export const layer = Layer.effect(
           Effect.map((rows) => new Map(rows.map((row) => [row.webhookId, toDelivery(row)]))),
           toStored("outboundDeliveries.newest"),
         ),
-      replay: (...given) => sql.withTransaction(replay(...given)).pipe(toStored("outboundDeliveries.replay")),
+      replay: (...args) => sql.withTransaction(replay(...args)).pipe(toStored("outboundDeliveries.replay")),
       prune: (before) => prune(before).pipe(toStored("outboundDeliveries.prune")),
       waiting: sql<{ readonly count: number; readonly oldestAt: number | null }>`
         SELECT count(*)::integer AS count, min(created_at) AS "oldestAt" FROM outbound_deliveries

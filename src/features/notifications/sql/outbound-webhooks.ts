@@ -100,8 +100,8 @@ const makeWrites = Effect.gen(function* () {
       firstWebhook,
     );
 
-  const change = Effect.fnUntraced(function* (wanted: Parameters<Service["change"]>[0]) {
-    const { projectId, id, events, secrets, now } = wanted;
+  const change = Effect.fnUntraced(function* (wish: Parameters<Service["change"]>[0]) {
+    const { projectId, id, events, secrets, now } = wish;
     const result = firstWebhook(
       yield* sql<Row>`
         UPDATE outbound_webhooks SET ${sql.update({
@@ -160,9 +160,9 @@ export const makeInsertDeliveries = Effect.gen(function* () {
 const makeCollect = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const insert = yield* makeInsertDeliveries;
-  return Effect.fnUntraced(function* (collected: Parameters<Service["collect"]>[0]) {
-    const { id, deliveries, now } = collected;
-    const [from, to] = [parsePlace(collected.from), parsePlace(collected.to)];
+  return Effect.fnUntraced(function* (collection: Parameters<Service["collect"]>[0]) {
+    const { id, deliveries, now } = collection;
+    const [from, to] = [parsePlace(collection.from), parsePlace(collection.to)];
     const moves = yield* sql`
       UPDATE outbound_webhooks SET cursor_tx = ${to.tx}::text::xid8, cursor_row = ${to.row}::bigint
       WHERE id = ${id} AND status = 'enabled' AND cursor_tx = ${from.tx}::text::xid8 AND cursor_row = ${from.row}::bigint
@@ -182,8 +182,8 @@ export const layer = Layer.effect(
     const collect = yield* makeCollect;
     return {
       create: (webhook) => sql.withTransaction(create(webhook)).pipe(toStored("outboundWebhooks.create")),
-      change: (wanted) => sql.withTransaction(change(wanted)).pipe(toStored("outboundWebhooks.change")),
-      enable: (...given) => sql.withTransaction(enable(...given)).pipe(toStored("outboundWebhooks.enable")),
+      change: (wish) => sql.withTransaction(change(wish)).pipe(toStored("outboundWebhooks.change")),
+      enable: (...args) => sql.withTransaction(enable(...args)).pipe(toStored("outboundWebhooks.enable")),
       disable: (projectId, id, { reason, now }) =>
         Effect.gen(function* () {
           if ((yield* get(projectId, id)) === null) return null;
@@ -214,8 +214,8 @@ export const layer = Layer.effect(
               AND (events.tx, events.id) > (webhook.cursor_tx, webhook.cursor_row)
               AND events.tx < pg_snapshot_xmin(pg_current_snapshot())
           ) ORDER BY cursor_tx, webhook.id LIMIT ${limit}`.pipe(toStored("outboundWebhooks.behind")),
-      collect: (collected) =>
-        sql.withTransaction(collect(collected)).pipe(toStored("outboundWebhooks.collect")),
+      collect: (collection) =>
+        sql.withTransaction(collect(collection)).pipe(toStored("outboundWebhooks.collect")),
     };
   }),
 );

@@ -171,7 +171,8 @@ export const layer = Layer.effect(
         ),
       address: (userId) => address(userId).pipe(toStored("ownReceivers.address")),
       news: (limit) => news(limit).pipe(toStored("ownReceivers.news")),
-      collect: (collected) => sql.withTransaction(collect(collected)).pipe(toStored("ownReceivers.collect")),
+      collect: (collection) =>
+        sql.withTransaction(collect(collection)).pipe(toStored("ownReceivers.collect")),
     };
   }),
 );

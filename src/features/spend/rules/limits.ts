@@ -56,10 +56,10 @@ export const addSums = (one: SpendSums, other: SpendSums): SpendSums => ({
 
 /** @param sums by `countKey` */
 export const limitStates = (
-  limited: ReturnType<typeof limitedCounts>,
+  sumsWithLimit: ReturnType<typeof limitedCounts>,
   sums: ReadonlyMap<string, CountSums>,
 ): readonly LimitState[] =>
-  limited.map(({ count, limit: { unit, amount } }) => {
+  sumsWithLimit.map(({ count, limit: { unit, amount } }) => {
     const { spent, reserved, name } = sums.get(countKey(count)) ?? {
       spent: NO_SPEND,
       reserved: NO_SPEND,

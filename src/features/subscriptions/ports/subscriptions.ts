@@ -48,7 +48,7 @@ export class Subscriptions extends Context.Service<
     /** Whether the row had the version before `sealed.version`. */
     readonly renew: (
       id: string,
-      renewed: { readonly sealed: Sealed; readonly now: number },
+      renewal: { readonly sealed: Sealed; readonly now: number },
     ) => Stored<boolean>;
     /** Notes that a sandbox is about to get it. `gone`: it was saved anew or removed meanwhile, and nothing is noted. */
     readonly deliver: (

@@ -88,9 +88,9 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient;
     const save = Effect.fnUntraced(function* (
-      given: Parameters<(typeof Subscriptions)["Service"]["save"]>[0],
+      wish: Parameters<(typeof Subscriptions)["Service"]["save"]>[0],
     ) {
-      const { id, accountId, userId, runtime, sealed, now } = given;
+      const { id, accountId, userId, runtime, sealed, now } = wish;
       const subscription = firstSubscription(
         yield* sql<Row>`
           INSERT INTO subscriptions (id, account_id, user_id, runtime, sealed_version, envelope, saved_at)
@@ -103,7 +103,7 @@ export const layer = Layer.effect(
     });
     return {
       ...(yield* makeDeliveries),
-      save: (given) => save(given).pipe(toStored("subscriptions.save")),
+      save: (wish) => save(wish).pipe(toStored("subscriptions.save")),
       list: ({ accountId, userId }) =>
         sql<Row>`
           SELECT ${sql.literal(COLUMNS)} FROM subscriptions

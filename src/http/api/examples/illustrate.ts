@@ -18,7 +18,7 @@ const withExample = (body: Node, example: unknown): Node => {
 
 const GIT_PASSWORD = "http://x:$TOKEN@127.0.0.1:8080";
 
-interface Called {
+interface ExampleCall {
   readonly path: string;
   readonly method: string;
   readonly operation: Node;
@@ -27,7 +27,7 @@ interface Called {
 }
 
 /** A shell command that calls the operation. */
-const shellCommand = ({ path, method, operation, example, nouns }: Called): string => {
+const shellCommand = ({ path, method, operation, example, nouns }: ExampleCall): string => {
   const target = path.replaceAll(/(?<=([\w-]*)\/)\{(\w+)\}/g, (_, segment: string, name: string) =>
     pathExample(segment, name, nouns),
   );
@@ -50,8 +50,8 @@ const shellCommand = ({ path, method, operation, example, nouns }: Called): stri
   return lines.join(" \\\n  ");
 };
 
-const illustrateOperation = (called: Called): Node => {
-  const { operation, example } = called;
+const illustrateOperation = (call: ExampleCall): Node => {
+  const { operation, example } = call;
   const responses = operation["responses"] as Readonly<Record<string, Node>>;
   const body = operation["requestBody"] as Node | undefined;
   return {
@@ -64,7 +64,7 @@ const illustrateOperation = (called: Called): Node => {
         withExample(response, example?.responses[status]),
       ]),
     ),
-    "x-codeSamples": [{ lang: "Shell", label: "curl", source: shellCommand(called) }],
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: shellCommand(call) }],
   };
 };
 

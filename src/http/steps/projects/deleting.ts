@@ -18,8 +18,8 @@ export const deleteProject = Effect.fnUntraced(function* (pid: string) {
   const now = yield* Clock.currentTimeMillis;
   const deletesAt = deletionAt(project, now);
   const result = yield* (yield* ProjectDeletions).begin(pid, { now, deletesAt }).pipe(
-    withAudit((made) =>
-      made?.deletesAt === deletesAt && project.status !== "deleted"
+    withAudit((change) =>
+      change?.deletesAt === deletesAt && project.status !== "deleted"
         ? {
             action: "project.deleted",
             target: pid,
@@ -46,15 +46,17 @@ const isGoing = () =>
 export const restoreProject = Effect.fnUntraced(function* (pid: string) {
   const project = yield* projectFor(yield* Caller, pid);
   const now = yield* Clock.currentTimeMillis;
-  const result = yield* (yield* ProjectDeletions)
-    .restore(pid, now)
-    .pipe(
-      withAudit((made) =>
-        made === null
-          ? null
-          : { action: "project.restored", target: pid, changes: { name: made.name, status: made.status } },
-      ),
-    );
+  const result = yield* (yield* ProjectDeletions).restore(pid, now).pipe(
+    withAudit((change) =>
+      change === null
+        ? null
+        : {
+            action: "project.restored",
+            target: pid,
+            changes: { name: change.name, status: change.status },
+          },
+    ),
+  );
   if (result === null) return yield* project.status === "deleted" ? isGoing() : notDeleted();
   yield* (yield* Manifests).sync(result);
   return projectWire(result);

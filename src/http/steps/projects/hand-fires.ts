@@ -44,7 +44,7 @@ const STALE_MAX = 5;
  */
 export const fireByHand = Effect.fnUntraced(function* <E, R>(
   path: TriggerPath,
-  make: (found: Effect.Success<ReturnType<typeof triggerFor>>) => Effect.Effect<HandFire, E, R>,
+  make: (target: Effect.Success<ReturnType<typeof triggerFor>>) => Effect.Effect<HandFire, E, R>,
 ) {
   const caller = yield* Caller;
   const firing = yield* Firing;

@@ -20,11 +20,11 @@ const daysBefore = (day: string, count: number): string => utcDay(Date.parse(day
 /** @returns the usage from `from` (by default 29 days before `to`) to `to` (by default today), both included. */
 export const projectUsage = Effect.fnUntraced(function* (
   pid: string,
-  asked: { readonly from?: string; readonly to?: string },
+  query: { readonly from?: string; readonly to?: string },
 ) {
   yield* requireProject(yield* Caller, pid);
-  const to = asked.to ?? utcDay(yield* Clock.currentTimeMillis);
-  const from = asked.from ?? daysBefore(to, DAYS_DEFAULT - 1);
+  const to = query.to ?? utcDay(yield* Clock.currentTimeMillis);
+  const from = query.from ?? daysBefore(to, DAYS_DEFAULT - 1);
   if (from > to) return yield* badRequest("from", "must not be after `to`");
   if (from <= daysBefore(to, USAGE_DAYS_MAX))
     return yield* badRequest("from", `must be less than ${USAGE_DAYS_MAX} days before \`to\``);

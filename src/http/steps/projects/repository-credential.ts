@@ -74,7 +74,7 @@ const put = Effect.fnUntraced(function* (
   const row = { action, target: project.id, changes: { kind: credential?.kind ?? "none" } } as const;
   const change = yield* projects
     .replaceCredential(project.id, sealed, yield* Clock.currentTimeMillis)
-    .pipe(withAudit((found) => (found === null ? null : row)));
+    .pipe(withAudit((result) => (result === null ? null : row)));
   if (change === null) return yield* notFound("project");
   const { user } = yield* Caller;
   yield* Effect.logInfo("a repository's credential was replaced", {

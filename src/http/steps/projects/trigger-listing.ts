@@ -63,28 +63,28 @@ const lastFireWire = (fire: ShownFire | undefined) =>
     ? null
     : { id: fire.id, status: fire.status, at: instant(fire.receivedAt), outcome: fire.outcome };
 
-const summaryWire = (trigger: TriggerDefinition, known: Facts) => ({
+const summaryWire = (trigger: TriggerDefinition, facts: Facts) => ({
   slug: trigger.slug,
   name: trigger.name,
   type: trigger.type,
   agent: trigger.agent,
   enabled: trigger.enabled,
   ...(trigger.type === "cron" && { cron: trigger.cron, timezone: trigger.timezone }),
-  last_fired_at: instantOrNull(known.lastFired.get(trigger.slug) ?? null),
-  next_fire_at: nextInstants(trigger, known)[0] ?? null,
-  last_fire: lastFireWire(known.lastFires.get(trigger.slug)),
+  last_fired_at: instantOrNull(facts.lastFired.get(trigger.slug) ?? null),
+  next_fire_at: nextInstants(trigger, facts)[0] ?? null,
+  last_fire: lastFireWire(facts.lastFires.get(trigger.slug)),
 });
 
-const triggerWire = (trigger: TriggerDefinition, known: Facts) => ({
-  ...summaryWire(trigger, known),
+const triggerWire = (trigger: TriggerDefinition, facts: Facts) => ({
+  ...summaryWire(trigger, facts),
   ...(trigger.title !== undefined && { title: trigger.title }),
   prompt: trigger.prompt,
   ...(trigger.type === "webhook" && {
     secret_env: trigger.secretEnv,
-    webhook_url: webhookAddress(known.baseUrl, known.project.id, trigger.slug),
+    webhook_url: webhookAddress(facts.baseUrl, facts.project.id, trigger.slug),
     ...(trigger.filter !== undefined && { filter: filterWire(trigger.filter) }),
   }),
-  upcoming: nextInstants(trigger, known),
+  upcoming: nextInstants(trigger, facts),
 });
 
 /** The instants and last runs of the project's triggers. */

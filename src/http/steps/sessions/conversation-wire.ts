@@ -18,10 +18,10 @@ const authorWire = (author: Author) => ({
 });
 
 /** The answer to a request, and who gave it. */
-export const answerWire = (given: Item["answer"]) =>
-  given === null
+export const answerWire = (answer: Item["answer"]) =>
+  answer === null
     ? null
-    : { by: given.by === null ? null : authorWire(given.by), at: instant(given.at), ...given.answer };
+    : { by: answer.by === null ? null : authorWire(answer.by), at: instant(answer.at), ...answer.answer };
 
 export const itemWire = (item: Item) => ({
   id: item.id,

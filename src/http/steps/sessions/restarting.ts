@@ -84,8 +84,8 @@ export const restartSession = Effect.fnUntraced(function* (
   const restart = Effect.catchTag(
     Effect.map(
       actors.session(session.id, { type: "restart.requested", sandboxId, restoreSaved }),
-      (told) => ({
-        told,
+      (answer) => ({
+        told: answer,
         cap: null,
       }),
     ),

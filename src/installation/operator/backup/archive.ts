@@ -141,10 +141,10 @@ export const entryText = async ({ content }: Pick<Entry, "content">): Promise<st
 };
 
 /** Throws if the sums of the entries differ from those of the last entry. */
-const expectSums = (found: ReadonlyMap<string, Sum>, told: string): void => {
-  const expected = JSON.parse(told) as Sums;
-  for (const name of new Set([...found.keys(), ...Object.keys(expected)])) {
-    const [is, should] = [found.get(name), expected[name]];
+const expectSums = (sums: ReadonlyMap<string, Sum>, text: string): void => {
+  const expected = JSON.parse(text) as Sums;
+  for (const name of new Set([...sums.keys(), ...Object.keys(expected)])) {
+    const [is, should] = [sums.get(name), expected[name]];
     if (is === undefined || should === undefined || is.bytes !== should.bytes || is.sha256 !== should.sha256)
       throw refuse(`it is damaged: ${name} has changed`);
   }

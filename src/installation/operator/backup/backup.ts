@@ -92,14 +92,19 @@ const readInstallation = Effect.fnUntraced(function* (
   { dataDir, masterKey: given }: BackupRequest,
   { keyCheck }: Snapshot,
 ) {
-  const [installationId, nodeId] = [yield* readKept(dataDir, "installation-id"), yield* readKept(dataDir, "node-id")];
+  const [installationId, nodeId] = [
+    yield* readKept(dataDir, "installation-id"),
+    yield* readKept(dataDir, "node-id"),
+  ];
   if (installationId === null || nodeId === null || keyCheck === null)
     return yield* backupFailed(
       `The installation in ${dataDir} has never started completely, so there is nothing to back up.`,
     );
   // After a killed rotation, the right key may be the next one (store/installation.ts M1).
   const texts =
-    given === null ? [yield* readKept(dataDir, "master-key"), yield* readKept(dataDir, "master-key.next")] : [given];
+    given === null
+      ? [yield* readKept(dataDir, "master-key"), yield* readKept(dataDir, "master-key.next")]
+      : [given];
   const right = texts.find((text) => {
     const bytes = parseMasterKey(text ?? "");
     return bytes !== null && keyProvedBy(bytes, keyCheck) !== null;

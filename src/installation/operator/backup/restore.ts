@@ -92,7 +92,7 @@ const refuse = (message: string): never => {
  * The first entry, with its migrations as this program counts them. It refuses a file that is not a backup, or whose
  * version is newer or too old.
  */
-const readManifest = async (entry: Entry, known: readonly Migration[]): Promise<BackupManifest> => {
+const readManifest = async (entry: Entry, ownMigrations: readonly Migration[]): Promise<BackupManifest> => {
   if (entry.name !== MANIFEST) return refuse(NO_BACKUP);
   const text = await entryText(entry);
   const manifest = decodeManifest(text);
@@ -106,10 +106,10 @@ const readManifest = async (entry: Entry, known: readonly Migration[]): Promise<
   }
   const migrationsThen = manifest.success.migrations;
   const migrations =
-    sinceBaseline(known, migrationsThen) ??
+    sinceBaseline(ownMigrations, migrationsThen) ??
     refuse(tooOld(migrationsThen, "restore the file with it, start it once, and back up again"));
   for (const { name, checksum } of migrations) {
-    if (!known.some((own) => own.name === name && own.checksum === checksum))
+    if (!ownMigrations.some((own) => own.name === name && own.checksum === checksum))
       refuse(
         `its database has the unknown migration ${name}; restore it with the version that created it, or a newer one`,
       );
@@ -118,10 +118,10 @@ const readManifest = async (entry: Entry, known: readonly Migration[]): Promise<
 };
 
 /** Reads the file to its end and writes nothing (E1). */
-const check = async (file: string, known: readonly Migration[]): Promise<BackupManifest> => {
+const check = async (file: string, ownMigrations: readonly Migration[]): Promise<BackupManifest> => {
   let manifest: BackupManifest | null = null;
   for await (const entry of readEntries(file)) {
-    if (manifest === null) manifest = await readManifest(entry, known);
+    if (manifest === null) manifest = await readManifest(entry, ownMigrations);
     else if (partNamed(entry.name) === null)
       refuse(`it has the unexpected entry ${JSON.stringify(entry.name)}`);
   }
@@ -279,7 +279,7 @@ export const restore = Effect.fnUntraced(function* (request: RestoreRequest) {
   );
   const place: Place = { file, draft: path.join(aside, "draft"), bundles: path.join(aside, "bundles") };
   yield* step(file, () =>
-    Promise.all([place.draft, place.bundles].map((made) => mkdir(made, { mode: 0o700 }))),
+    Promise.all([place.draft, place.bundles].map((directory) => mkdir(directory, { mode: 0o700 }))),
   );
   const names = new Set(manifest.migrations.map(({ name }) => name));
   const then = migrations.filter(({ name }) => names.has(name));

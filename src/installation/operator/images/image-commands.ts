@@ -40,9 +40,9 @@ ${NOTES}`,
 });
 
 /** `NAME=VALUE` texts as an object. @throws Failure */
-const buildArguments = (given: readonly string[]): Readonly<Record<string, string>> =>
+const buildArguments = (words: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    given.map((text) => {
+    words.map((text) => {
       const at = text.indexOf("=");
       if (at < 1) throw usage(`--arg ${text}: give NAME=VALUE.`);
       return [text.slice(0, at), text.slice(at + 1)] as const;
@@ -91,7 +91,12 @@ const list = command({
     const { perform } = await import("../perform.ts");
     const { listImages } = await import("./images.ts");
     const namedImages = await perform(listImages(environment));
-    const images = namedImages.map(({ name, tree: { digest, bytes, files } }) => ({ name, digest, bytes, files }));
+    const images = namedImages.map(({ name, tree: { digest, bytes, files } }) => ({
+      name,
+      digest,
+      bytes,
+      files,
+    }));
     const rows = images.map(({ name, digest, bytes, files }) => [
       name,
       digest.slice(0, "sha256:".length + 12),

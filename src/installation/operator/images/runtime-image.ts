@@ -51,9 +51,9 @@ const temporaryDirectory = Effect.acquireRelease(
  * Writes the build context, with the programs of this machine and this version of the service.
  * @returns the programs of the agent runtime that are in it
  */
-export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Environment, given: string) {
+export const writeRuntimeContext = Effect.fnUntraced(function* (environment: Environment, target: string) {
   const config = readConfig(environment, process.cwd());
-  const directory = path.resolve(given);
+  const directory = path.resolve(target);
   // The users of a sandbox read the files.
   process.umask(0o022);
   yield* Effect.tryPromise({ try: () => emptyDirectory(directory), catch: toFailure });

@@ -92,9 +92,9 @@ class Silence {
   #waiting = 0;
   #stop: (() => void) | null = null;
 
-  constructor(milliseconds: number, expired: () => void) {
+  constructor(milliseconds: number, onExpiry: () => void) {
     this.#milliseconds = milliseconds;
-    this.#expired = expired;
+    this.#expired = onExpiry;
   }
 
   #watch(): void {

@@ -41,8 +41,8 @@ interface Ear extends Pick<Opened, "end" | "isLost"> {
 const openEar = (options: PostgresOptions): Effect.Effect<Ear, SqlError> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make();
-    const opening = Effect.flatMap(open({ ...options, statementTimeoutMs: 0 }), (opened) =>
-      Effect.map(opened.connection.pin, (pinned) => ({ ...opened, pinned, scope })),
+    const opening = Effect.flatMap(open({ ...options, statementTimeoutMs: 0 }), (connection) =>
+      Effect.map(connection.connection.pin, (pinned) => ({ ...connection, pinned, scope })),
     );
     return yield* Scope.provide(opening, scope).pipe(
       Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
@@ -75,7 +75,7 @@ export const layer = (options: PostgresOptions): Layer.Layer<Notifications, neve
           if (current?.isLost() === false) return Effect.succeed(current);
           return closeCurrent.pipe(
             Effect.andThen(openEar(options)),
-            Effect.tap((opened) => Effect.sync(() => (current = opened))),
+            Effect.tap((fresh) => Effect.sync(() => (current = fresh))),
           );
         }),
       );

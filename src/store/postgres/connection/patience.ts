@@ -17,14 +17,14 @@ const STEPS = 20;
  *
  * @returns a function that ends the wait. After that, `expired` is not called.
  */
-export const patiently = (milliseconds: number, expired: () => void): (() => void) => {
+export const patiently = (milliseconds: number, onExpiry: () => void): (() => void) => {
   let [left, isOver] = [STEPS, false];
   let timer: NodeJS.Timeout | null = null;
   const step = (): void => {
     if (isOver) return;
     left -= 1;
     // Arrived data is read between a timer and this callback.
-    if (left < 0) setImmediate(() => isOver || expired());
+    if (left < 0) setImmediate(() => isOver || onExpiry());
     // oxlint-disable-next-line no-restricted-globals -- beneath Effect: its own timers have the flaw that this one has not
     else timer = setTimeout(step, milliseconds / STEPS).unref();
   };

@@ -63,11 +63,11 @@ export class Lent {
   #isSpent = false;
 
   constructor(
-    opened: Opened,
+    connection: Opened,
     scope: Scope.Closeable,
     kind: { isShared: boolean; pulse: Pulse; era: number },
   ) {
-    this.#opened = opened;
+    this.#opened = connection;
     this.#scope = scope;
     this.#isShared = kind.isShared;
     this.#pulse = kind.pulse;
@@ -225,13 +225,13 @@ class Idle {
 const makeLine = (
   places: number,
   { connectTimeoutMs = DEFAULTS.connectTimeoutMs }: PostgresOptions,
-  changed: (waiting: number) => void,
-): Line => new Line(places, { ms: connectTimeoutMs, changed });
+  onChange: (waiting: number) => void,
+): Line => new Line(places, { ms: connectTimeoutMs, changed: onChange });
 
 /** Connections that a caller has for itself, at most `maxConnections`. */
 export const makePool = Effect.fnUntraced(function* (
   options: PoolOptions,
-  changed: (waiting: number) => void,
+  onChange: (waiting: number) => void,
 ) {
   const idle = new Idle(options.idleTimeoutMs ?? DEFAULTS.idleTimeoutMs);
   const find: Effect.Effect<Lent, SqlError> = Effect.suspend(() => {
@@ -245,7 +245,7 @@ export const makePool = Effect.fnUntraced(function* (
   });
   const takeBack = (lent: Lent) =>
     Effect.suspend(() => (lent.isUsable ? Effect.sync(() => idle.push(lent)) : lent.close));
-  const lender = new Lender(makeLine(options.maxConnections ?? DEFAULTS.maxConnections, options, changed), {
+  const lender = new Lender(makeLine(options.maxConnections ?? DEFAULTS.maxConnections, options, onChange), {
     find,
     takeBack,
   });
@@ -256,7 +256,7 @@ export const makePool = Effect.fnUntraced(function* (
 /** One connection for many callers. It is opened again if it ends. */
 export const makeShared = Effect.fnUntraced(function* (
   options: PoolOptions,
-  changed: (waiting: number) => void,
+  onChange: (waiting: number) => void,
 ) {
   const oneOpens = Semaphore.makeUnsafe(1);
   let current: Lent | null = null;
@@ -270,7 +270,7 @@ export const makeShared = Effect.fnUntraced(function* (
       );
     }),
   );
-  const lender = new Lender(makeLine(SHARED_AT_ONCE, options, changed), {
+  const lender = new Lender(makeLine(SHARED_AT_ONCE, options, onChange), {
     find: Effect.suspend(() => (current?.isUsable ? Effect.succeed(current) : renewal)),
     takeBack: () => Effect.void,
   });

@@ -42,11 +42,11 @@ interface Opened {
 export const insertSession = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   session: NewBrowserSession,
-  opened: Opened,
+  row: Opened,
 ) {
-  const { accountId, person, projectId, openedBy, identityId, signedInBy } = opened;
+  const { accountId, person, projectId, openedBy, identityId, signedInBy } = row;
   const now = at(session.now);
-  const expiresAt = Math.min(session.now + IDLE_MS, opened.until ?? Infinity);
+  const expiresAt = Math.min(session.now + IDLE_MS, row.until ?? Infinity);
   yield* sql`
     DELETE FROM tokens WHERE id IN (
       SELECT id FROM tokens
