@@ -46,7 +46,7 @@ const webhookFields = {
   created_at: Instant,
   updated_at: Instant,
 };
-const WebhookWire = Schema.Struct(webhookFields).annotate({ identifier: "OutboundWebhook" });
+export const WebhookWire = Schema.Struct(webhookFields).annotate({ identifier: "OutboundWebhook" });
 
 const secret = nullable(Schema.String).annotate({
   description: "The signing secret, which is shown only now. Null: the format has no signature.",

@@ -30,9 +30,9 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Addresses } from "../../http/limits.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
-import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
+import { instant, pageRequest, wireForm } from "../../http/steps/wire.ts";
 import { deliveryWire, receiverUrl, requireSending, sealReceiver, testWire } from "./receivers.ts";
-import { OutboundWebhooksGroup } from "./api.ts";
+import { OutboundWebhooksGroup, WebhookWire } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 interface Params {
@@ -45,26 +45,22 @@ const webhookWarning = ({ status, warnedAt, failingSince }: OutboundWebhook): st
     ? null
     : `Every request has failed since ${instant(failingSince)}. After five days the webhook is disabled.`;
 
+const webhookForm = wireForm(WebhookWire);
+
 const webhookWire = (
   webhook: OutboundWebhook,
   { last, now }: { readonly last: OutboundDelivery | undefined; readonly now: number },
-) => ({
-  id: webhook.id,
-  format: webhook.format,
-  url: webhook.shownUrl,
-  events: webhook.events,
-  status: webhook.status,
-  disabled_reason: webhook.disabledReason,
-  failing_since: instantOrNull(webhook.failingSince),
-  warning: webhookWarning(webhook),
-  previous_secret_valid_until:
-    webhook.previousSecretUntil === null || webhook.previousSecretUntil <= now
-      ? null
-      : instant(webhook.previousSecretUntil),
-  last_delivery: last === undefined ? null : deliveryWire(last),
-  created_at: instant(webhook.createdAt),
-  updated_at: instant(webhook.updatedAt),
-});
+) => {
+  const { shownUrl, previousSecretUntil } = webhook;
+  return webhookForm({
+    ...webhook,
+    url: shownUrl,
+    warning: webhookWarning(webhook),
+    previousSecretValidUntil:
+      previousSecretUntil === null || previousSecretUntil <= now ? null : previousSecretUntil,
+    lastDelivery: last === undefined ? null : deliveryWire(last),
+  });
+};
 
 /** Receivers with their newest deliveries. */
 const showWebhooks = Effect.fnUntraced(function* (webhooks: readonly OutboundWebhook[]) {

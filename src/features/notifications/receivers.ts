@@ -5,9 +5,10 @@ import { NONCE_BYTES, sealSecret } from "../../domain/secret/secret.ts";
 import { Pause, PAUSED } from "../../ground/pause.ts";
 import { badRequest, Unavailable } from "../../http/api/errors.ts";
 import { Addresses, Limits } from "../../http/limits.ts";
-import { instant, instantOrNull } from "../../http/steps/wire.ts";
+import { wireForm } from "../../http/steps/wire.ts";
 import { Entropy } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
+import { DeliveryWire } from "./api.ts";
 import type { OutboundDelivery } from "./ports/outbound-deliveries.ts";
 import type { OutboundMessage } from "./rules/outbound-event.ts";
 import {
@@ -23,24 +24,15 @@ export const requireSending = Effect.flatMap(Pause, ({ isOn }) =>
   isOn ? Effect.fail(new Unavailable({ error: PAUSED, code: "paused" })) : Effect.void,
 );
 
-export const deliveryWire = (delivery: OutboundDelivery) => ({
-  id: delivery.id,
-  event_id: delivery.messageId,
-  type: delivery.type,
-  status: delivery.status,
-  tries: delivery.tries,
-  next_try_at: instantOrNull(delivery.dueAt),
-  last_try: delivery.lastTry && {
-    at: instant(delivery.lastTry.at),
-    status: delivery.lastTry.status,
-    error: delivery.lastTry.error,
-    answer: delivery.lastTry.answer,
-    took_ms: delivery.lastTry.tookMs,
-  },
-  data: (JSON.parse(delivery.message) as OutboundMessage).data,
-  created_at: instant(delivery.createdAt),
-  ended_at: instantOrNull(delivery.endedAt),
-});
+const deliveryForm = wireForm(DeliveryWire);
+
+export const deliveryWire = (delivery: OutboundDelivery) =>
+  deliveryForm({
+    ...delivery,
+    eventId: delivery.messageId,
+    nextTryAt: delivery.dueAt,
+    data: (JSON.parse(delivery.message) as OutboundMessage).data,
+  });
 
 /** What became of a test. */
 export const testWire = (outcome: TryOutcome) => {

@@ -165,9 +165,6 @@ export const pathExample = (segment: string, parameter: string, nouns: Nouns): s
 
 const PARAMETERS: Fields = { port: 3000, path: "", repository: `${PROJECT}.git` };
 
-export const DELIVERY = exampleId("delivery");
-export const WEBHOOK = exampleId("webhook");
-
 export const DIFF =
   "diff --git a/src/checkout.ts b/src/checkout.ts\n--- a/src/checkout.ts\n+++ b/src/checkout.ts\n@@ -1 +1,2 @@\n";
 export const comparison = { commits: [{ subject: "Refuse an empty cart" }] };
