@@ -98,24 +98,23 @@ export class WorkspaceRefused extends Schema.TaggedError<WorkspaceRefused>()("Wo
   code: Schema.Literals(WORKSPACE_REFUSALS),
 }) {}
 
-type ReadOf<A> = Effect.Effect<A, DaemonUnreachable | WorkspaceRefused>;
+/** A call to a session's daemon. `context` is a signed user context for the session, or for the sandbox's own id before it has one. */
+type DaemonCall<Part extends readonly unknown[], A, E = never, R = never> = (
+  link: DaemonLink,
+  context: string,
+  ...part: Part
+) => Effect.Effect<A, DaemonUnreachable | E, R>;
+type WorkspaceCall<Part extends readonly unknown[], A> = DaemonCall<Part, A, WorkspaceRefused>;
+type ConversationCall<Part extends readonly unknown[], A> = DaemonCall<Part, A, NoConversation>;
 
-/** The workspace while the agent works in it, without secrets. `context` is the signed user context. */
+/** The workspace while the agent works in it, without secrets. */
 export interface WorkspaceClient {
   /** What the workspace adds to the base. */
-  readonly changes: (link: DaemonLink, context: string, sides: WorkspaceSides) => ReadOf<WorkspaceChanges>;
+  readonly changes: WorkspaceCall<[sides: WorkspaceSides], WorkspaceChanges>;
   /** The same as a unified diff of at most 1 MiB, which says where it is cut. `path`: null for all files. */
-  readonly diff: (
-    link: DaemonLink,
-    context: string,
-    part: WorkspaceSides & { readonly path: string | null },
-  ) => ReadOf<string>;
+  readonly diff: WorkspaceCall<[part: WorkspaceSides & { readonly path: string | null }], string>;
   /** A directory, or a file's text. An empty path is the workspace itself. */
-  readonly files: (
-    link: DaemonLink,
-    context: string,
-    path: string,
-  ) => ReadOf<WorkspaceDirectory | WorkspaceFile>;
+  readonly files: WorkspaceCall<[path: string], WorkspaceDirectory | WorkspaceFile>;
 }
 
 /** What a daemon before protocol 3 saved: it pushes to refs/wip/<session>. */
@@ -129,25 +128,19 @@ export type PushedSave = typeof PushedSave.Type;
 /** The agent's work, for a daemon of protocol 3 or later (saves.md). `context` is the signed user context. */
 export interface SavingClient {
   /** The difference between the workspace and the pushed branch. Its texts are the sandbox's, with all secrets in them. */
-  readonly listing: (
-    link: DaemonLink,
-    context: string,
-    list: { readonly request: ListRequest; readonly timeoutMs: number },
-  ) => Effect.Effect<Listing, DaemonUnreachable>;
+  readonly listing: DaemonCall<
+    [list: { readonly request: ListRequest; readonly timeoutMs: number }],
+    Listing
+  >;
   /** Frames (domain/save/frames.ts), as they arrive. The stream ends with an error if the connection breaks off. */
-  readonly read: (
-    link: DaemonLink,
-    context: string,
-    request: ReadRequest,
-  ) => Effect.Effect<Readable, DaemonUnreachable, Scope.Scope>;
+  readonly read: DaemonCall<[request: ReadRequest], Readable, never, Scope.Scope>;
   /** Gives a boot that waits for it the saved work, as frames. */
-  readonly restore: (
-    link: DaemonLink,
-    context: string,
-    delivery: { readonly body: Readable; readonly timeoutMs: number; readonly part?: RestorePart },
-  ) => Effect.Effect<Restored, DaemonUnreachable>;
+  readonly restore: DaemonCall<
+    [delivery: { readonly body: Readable; readonly timeoutMs: number; readonly part?: RestorePart }],
+    Restored
+  >;
   /** Ends all programs of the agent's side for good. The work can still be listed and read. */
-  readonly retire: (link: DaemonLink, context: string) => Effect.Effect<void, DaemonUnreachable>;
+  readonly retire: DaemonCall<[], void>;
 }
 
 /** A change of the agent runtime's environment (`POST /platform/env`). Null removes a variable. */
@@ -178,21 +171,13 @@ export class DaemonClient extends Context.Service<
      *
      * @param context a signed user context for the sandbox's own id.
      */
-    readonly prepare: (
-      link: DaemonLink,
-      context: string,
-      preparation: { readonly commit: string; readonly pack: Uint8Array },
-    ) => Effect.Effect<void, DaemonUnreachable>;
+    readonly prepare: DaemonCall<[preparation: { readonly commit: string; readonly pack: Uint8Array }], void>;
     /**
      * Gives a waiting sandbox its session. May be repeated.
      *
      * @param context a signed user context for that session.
      */
-    readonly claim: (
-      link: DaemonLink,
-      context: string,
-      claim: Claim,
-    ) => Effect.Effect<void, DaemonUnreachable>;
+    readonly claim: DaemonCall<[claim: Claim], void>;
     /**
      * The daemon's health, within 1 s.
      *
@@ -205,30 +190,18 @@ export class DaemonClient extends Context.Service<
     /**
      * Ends the agent's turn. False if no turn was in progress. `context` is the signed user context, here and below.
      */
-    readonly abort: (
-      link: DaemonLink,
-      context: string,
-      timeoutMs: number,
-    ) => Effect.Effect<boolean, DaemonUnreachable>;
+    readonly abort: DaemonCall<[timeoutMs: number], boolean>;
     /** Takes messages again. After an abort by the service, a daemon takes none, because its sandbox is about to end. */
-    readonly goOn: (link: DaemonLink, context: string) => Effect.Effect<void, DaemonUnreachable>;
+    readonly goOn: DaemonCall<[], void>;
     readonly saving: SavingClient;
     /** Saves unpushed work by a push to refs/wip. Only daemons before protocol 3 can. */
-    readonly saveByPush: (
-      link: DaemonLink,
-      context: string,
-      timeoutMs: number,
-    ) => Effect.Effect<PushedSave, DaemonUnreachable>;
+    readonly saveByPush: DaemonCall<[timeoutMs: number], PushedSave>;
     /**
      * The last ended turn, as soon as its number is above this one. After 25 s, the last turn as it is, or null.
      *
      * @param context a signed user context for its session.
      */
-    readonly turn: (
-      link: DaemonLink,
-      context: string,
-      after: number,
-    ) => Effect.Effect<NumberedTurn | null, DaemonUnreachable>;
+    readonly turn: DaemonCall<[after: number], NumberedTurn | null>;
     /**
      * The numbered log lines after a number, and then each new one, no faster than they are read. Missing numbers are
      * lines that the daemon no longer has. Ends with the daemon.
@@ -248,47 +221,24 @@ export class DaemonClient extends Context.Service<
       from: { readonly context: string; readonly after: number },
     ) => Stream.Stream<ConversationReport, DaemonUnreachable | NoConversation>;
     /** A tool's whole output, of which its item has the beginning. Null if the daemon does not have it. `item`: its native id. */
-    readonly output: (
-      link: DaemonLink,
-      context: string,
-      item: string,
-    ) => Effect.Effect<string | null, DaemonUnreachable>;
+    readonly output: DaemonCall<[item: string], string | null>;
     /** Hands a message to the agent. May be repeated: the runtime has it once. */
-    readonly hand: (
-      link: DaemonLink,
-      context: string,
-      message: OutgoingMessage,
-    ) => Effect.Effect<MessageHandedOver, DaemonUnreachable | NoConversation>;
+    readonly hand: ConversationCall<[message: OutgoingMessage], MessageHandedOver>;
     /**
      * Gives the daemon an attachment of the message that was handed over last, and found incomplete. May be repeated.
      */
-    readonly attach: (
-      link: DaemonLink,
-      context: string,
-      attachment: { readonly id: string; readonly content: Uint8Array },
-    ) => Effect.Effect<void, DaemonUnreachable | NoConversation>;
+    readonly attach: ConversationCall<
+      [attachment: { readonly id: string; readonly content: Uint8Array }],
+      void
+    >;
     /** Ends the turn of that number. False if it has ended. */
-    readonly interrupt: (
-      link: DaemonLink,
-      context: string,
-      order: InterruptOrder,
-    ) => Effect.Effect<boolean, DaemonUnreachable | NoConversation>;
+    readonly interrupt: ConversationCall<[order: InterruptOrder], boolean>;
     /** Answers a request of the agent. False if it is closed. */
-    readonly answer: (
-      link: DaemonLink,
-      context: string,
-      order: AnswerOrder,
-    ) => Effect.Effect<boolean, DaemonUnreachable | NoConversation>;
+    readonly answer: ConversationCall<[order: AnswerOrder], boolean>;
     /** What the runtime offers. */
-    readonly models: (
-      link: DaemonLink,
-      context: string,
-    ) => Effect.Effect<RuntimeOffers, DaemonUnreachable | NoConversation>;
+    readonly models: ConversationCall<[], RuntimeOffers>;
     /** The ports on which programs in the sandbox listen, without the platform's own. At most 100, in ascending order. */
-    readonly ports: (
-      link: DaemonLink,
-      context: string,
-    ) => Effect.Effect<readonly number[], DaemonUnreachable>;
+    readonly ports: DaemonCall<[], readonly number[]>;
     readonly workspace: WorkspaceClient;
     /**
      * Takes the own subscription of the session's person from the agent runtime, which starts again without it. When it returns, no process
@@ -296,19 +246,11 @@ export class DaemonClient extends Context.Service<
      *
      * @param reason a sentence for the conversation
      */
-    readonly withdraw: (
-      link: DaemonLink,
-      context: string,
-      reason: string,
-    ) => Effect.Effect<void, DaemonUnreachable>;
+    readonly withdraw: DaemonCall<[reason: string], void>;
     /**
      * Changes the environment and waits until the restarted runtime answers, up to 3 min, since another change or a
      * refresh may come first. If a turn is in progress, fails and changes nothing. No failure contains a value.
      */
-    readonly env: (
-      link: DaemonLink,
-      context: string,
-      change: EnvironmentChange,
-    ) => Effect.Effect<EnvironmentChanged, DaemonUnreachable>;
+    readonly env: DaemonCall<[change: EnvironmentChange], EnvironmentChanged>;
   }
 >()("platform/sandbox/DaemonClient") {}
