@@ -1,7 +1,6 @@
 /** `platform sessions saves`, `turns` and `forget-save`: the space that saved work takes, where a session can begin, and the end of an earlier save. */
 import type { Client } from "../../client.ts";
 import { recordTable } from "../../endpoint/columns.ts";
-import { command } from "../../command.ts";
 import { endpoint } from "../../endpoint/endpoint.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { mebibytes, table, time, visible } from "../../terminal.ts";
@@ -43,15 +42,13 @@ const olderText = async (
   }
 };
 
-const turns = command({
+const turns = endpoint("GET /v1/projects/:pid/sessions/:sid/saves", {
   name: "sessions turns",
   about: "List the turns of a session from whose saved work another session can start, the oldest first",
   takes: ["SESSION"],
-  inProject: true,
   notes: "`platform sessions create --from SESSION --turn TURN` starts one.",
-  run: async ({ given, api, project }) => {
+  shows: async (answer, { given, api, project }) => {
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
-    const { value, text } = await api().call("GET /v1/projects/:pid/sessions/:sid/saves", { params });
     const { value: newest } = await api().call("GET /v1/projects/:pid/sessions/:sid/conversation", {
       params,
       query: { limit: 200 },
@@ -60,11 +57,11 @@ const turns = command({
       newest.items.flatMap(({ id, content: [first] }) => (first?.type === "text" ? [[id, first.text]] : [])),
     );
     const rows: string[][] = [];
-    for (const { id, at } of value.turns) {
+    for (const { id, at } of answer.turns) {
       // oxlint-disable-next-line no-await-in-loop -- few turns are older than the newest items
       rows.push([id, time(at), messages.get(id) ?? (await olderText(api(), { ...params, id }))]);
     }
-    return { json: text, text: table(["TURN", "SAVED", "MESSAGE"], rows, "No turn is saved.") };
+    return table(["TURN", "SAVED", "MESSAGE"], rows, "No turn is saved.");
   },
 });
 
