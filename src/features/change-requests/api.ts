@@ -56,7 +56,7 @@ export const ListedChangeRequest = Schema.Struct({
   }),
 }).annotate({ identifier: "ListedChangeRequest" });
 
-const listQuery = {
+export const listQuery = {
   ...pageQuery,
   status: Schema.optionalKey(ChangeRequestSummary.fields.status),
   session_id: Schema.optionalKey(Uuid).annotate({
@@ -93,7 +93,7 @@ export const Detail = Schema.Struct({
 }).annotate({ identifier: "ChangeRequestDetail" });
 
 /** Exactly one of the two names the proposed branch. */
-const OpenRequest = Schema.Struct({
+export const OpenRequest = Schema.Struct({
   session_id: Schema.optionalKey(Uuid),
   head_ref: Schema.optionalKey(Schema.String),
   title: nameText(300),
@@ -101,12 +101,12 @@ const OpenRequest = Schema.Struct({
 });
 
 /** Each of the two may be absent. */
-const EditRequest = Schema.Struct({
+export const EditRequest = Schema.Struct({
   title: Schema.optionalKey(nameText(300)),
   description: Schema.optionalKey(optionalText(64 * 1024)),
 });
 
-const MergeRequest = Schema.Struct({
+export const MergeRequest = Schema.Struct({
   message: Schema.optionalKey(text(64 * 1024)).annotate({
     description: "The message of the merge commit, if one is needed, or of the squash commit.",
   }),

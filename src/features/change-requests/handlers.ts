@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
+import type * as Schema from "effect/Schema";
 import { HttpApiBuilder } from "effect/http-api";
 import { parseBranchName } from "../../domain/repository/git-ref.ts";
 import { leakMessage, leaksIn, unsearchedMessage } from "../../domain/secret/leaked-secrets.ts";
@@ -24,7 +25,13 @@ import { closeRequest, mergeRequest } from "./merging.ts";
 import { openRequest } from "./opening.ts";
 import { gitFailed, refGone } from "../../http/answers/refusals.ts";
 import { comparisonWire, DIFF_LIMIT_BYTES, pageRequest } from "../../http/steps/wire.ts";
-import { ChangeRequestsGroup } from "./api.ts";
+import {
+  ChangeRequestsGroup,
+  type EditRequest,
+  type listQuery,
+  type MergeRequest,
+  type OpenRequest,
+} from "./api.ts";
 import { Remarks } from "./ports/remarks.ts";
 import { Reviewers } from "./ports/reviewers.ts";
 import {
@@ -41,14 +48,7 @@ import { compareRequest, diffRequest } from "./work/sides.ts";
 import { changeRequestWire, listedWire } from "./wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
-interface OpenRequest {
-  readonly session_id?: string;
-  readonly head_ref?: string;
-  readonly title: string;
-  readonly description?: string;
-}
-
-export const open = Effect.fnUntraced(function* (pid: string, request: OpenRequest) {
+export const open = Effect.fnUntraced(function* (pid: string, request: typeof OpenRequest.Type) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   const head = yield* requestHead(caller, pid, request);
@@ -57,7 +57,11 @@ export const open = Effect.fnUntraced(function* (pid: string, request: OpenReque
 });
 
 /** The proposed branch: a session's, or one by name. A trigger's token may propose only its own session's branch. */
-const requestHead = Effect.fnUntraced(function* (caller: Principal, pid: string, request: OpenRequest) {
+const requestHead = Effect.fnUntraced(function* (
+  caller: Principal,
+  pid: string,
+  request: typeof OpenRequest.Type,
+) {
   const head = request.session_id ?? request.head_ref;
   if (head === undefined || (request.session_id !== undefined && request.head_ref !== undefined)) {
     return yield* badRequest("session_id", "must be given, or `head_ref`, but not both");
@@ -125,17 +129,9 @@ const detail = Effect.fnUntraced(function* (path: NumberPath) {
   });
 });
 
-interface ListQuery {
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly status?: ChangeRequest["status"];
-  readonly session_id?: string;
-  readonly reviewer?: "me";
-}
-
 const listRequest = (
   { user }: Principal,
-  { status, reviewer, session_id: sessionId, ...query }: ListQuery,
+  { status, reviewer, session_id: sessionId, ...query }: Schema.Struct.Type<typeof listQuery>,
 ): ListRequest => ({
   ...pageRequest(query),
   reader: user.id,
@@ -159,7 +155,7 @@ const shownPage = Effect.fnUntraced(function* ({ items, nextCursor }: Page<Liste
   };
 });
 
-const listAll = Effect.fnUntraced(function* (query: ListQuery) {
+const listAll = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof listQuery>) {
   const caller = yield* Caller;
   const { accountId, projectId } = caller;
   const requests = yield* ChangeRequests;
@@ -171,10 +167,7 @@ const listAll = Effect.fnUntraced(function* (query: ListQuery) {
   );
 });
 
-export const merge = Effect.fnUntraced(function* (
-  path: NumberPath,
-  wish: { readonly message?: string; readonly squash?: boolean },
-) {
+export const merge = Effect.fnUntraced(function* (path: NumberPath, wish: typeof MergeRequest.Type) {
   const request = yield* findRequest(path);
   return changeRequestWire(yield* mergeRequest(request, wish));
 });
@@ -182,7 +175,7 @@ export const merge = Effect.fnUntraced(function* (
 /** The two texts that people read. */
 export const edit = Effect.fnUntraced(function* (
   path: NumberPath,
-  { title, description }: { readonly title?: string; readonly description?: string },
+  { title, description }: typeof EditRequest.Type,
 ) {
   if (title === undefined && description === undefined)
     return yield* badRequest("title", "must be given, or `description`");

@@ -66,7 +66,7 @@ export const ReviewerWire = Schema.Struct({
   }),
 }).annotate({ identifier: "Reviewer" });
 
-const AddRemark = Schema.Struct({
+export const AddRemark = Schema.Struct({
   kind: Schema.optionalKey(RemarkWire.fields.kind),
   body: Schema.optionalKey(optionalText(BODY_MAX)),
   /** The head commit that its author sees. A verdict of another one is refused. */
@@ -76,7 +76,7 @@ const AddRemark = Schema.Struct({
 });
 
 /** Each of the two may be absent. */
-const EditRemark = Schema.Struct({
+export const EditRemark = Schema.Struct({
   body: Schema.optionalKey(text(BODY_MAX)),
   resolved: Schema.optionalKey(Schema.Boolean),
 });

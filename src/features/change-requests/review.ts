@@ -8,9 +8,9 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, Forbidden, notFound } from "../../http/api/errors.ts";
 import { instant, wireForm } from "../../http/steps/wire.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
-import { RemarkWire } from "./review-api.ts";
+import { type AddRemark, type EditRemark, RemarkWire } from "./review-api.ts";
 import { Remarks, REMARKS_MAX, type NamedVerdict, type Remark } from "./ports/remarks.ts";
-import { isApproval, type RemarkKind, whyNotCounted } from "./rules/verdicts.ts";
+import { isApproval, whyNotCounted } from "./rules/verdicts.ts";
 
 const remarkForm = wireForm(RemarkWire);
 
@@ -42,23 +42,10 @@ export const presentHead = ({ projectId, headRef, status, mergeSides }: ChangeRe
     ? Effect.succeed(mergeSides.head)
     : Effect.flatMap(GitBackend, (git) => git.branchTip({ projectId }, headRef));
 
-interface RemarkWish {
-  readonly kind?: RemarkKind;
-  readonly body?: string;
-  readonly commit?: string;
-  readonly place?: {
-    readonly file: string;
-    readonly side: "base" | "head";
-    readonly first_line: number;
-    readonly last_line: number;
-  };
-  readonly reply_to?: string;
-}
-
 /** Checks what the schema cannot. */
 const checkWish = Effect.fnUntraced(function* (
   request: ChangeRequest,
-  wish: RemarkWish,
+  wish: typeof AddRemark.Type,
   head: string | null,
 ) {
   const { kind = "comment", body = "", commit, place, reply_to: replyTo } = wish;
@@ -94,7 +81,7 @@ const noSuchRemark = () =>
     code: "no_such_remark",
   });
 
-export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wish: RemarkWish) {
+export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wish: typeof AddRemark.Type) {
   const { user } = yield* Caller;
   const head = yield* presentHead(request);
   const { kind, body, place, replyTo } = yield* checkWish(request, wish, head);
@@ -132,18 +119,17 @@ export const addRemark = Effect.fnUntraced(function* (request: ChangeRequest, wi
   return yield* replyTo === undefined || thread?.replyTo === null ? tooManyRemarks() : noSuchRemark();
 });
 
-interface Edit {
-  readonly body?: string;
-  readonly resolved?: boolean;
-}
-
 const ownOnly = new Forbidden({
   error: "Only its author can change or delete a remark.",
   code: "forbidden",
 });
 
 /** A remark's text is its author's. All who may talk about the request may resolve it. */
-export const editRemark = Effect.fnUntraced(function* (request: ChangeRequest, id: string, edit: Edit) {
+export const editRemark = Effect.fnUntraced(function* (
+  request: ChangeRequest,
+  id: string,
+  edit: typeof EditRemark.Type,
+) {
   const { user } = yield* Caller;
   const remarks = yield* Remarks;
   const { body, resolved } = edit;

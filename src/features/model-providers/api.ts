@@ -73,7 +73,7 @@ const tries = Schema.optionalKey(Schema.Boolean).annotate({
   description: "Whether the provider is asked for its models before anything is saved. Default: true.",
 });
 
-const Wish = Schema.Struct({
+export const Wish = Schema.Struct({
   name: nameText(40),
   kind: Schema.Literals(PROVIDER_KINDS),
   base_url: Schema.optionalKey(text(2048)).annotate({
@@ -84,7 +84,7 @@ const Wish = Schema.Struct({
   prices: Schema.optionalKey(prices.check(Schema.isMaxProperties(MODELS_MAX))),
   try: tries,
 });
-const Change = Schema.Struct({
+export const Change = Schema.Struct({
   base_url: Schema.optionalKey(text(2048)),
   key: Schema.optionalKey(key),
   models: Schema.optionalKey(models),

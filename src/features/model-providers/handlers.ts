@@ -15,12 +15,12 @@ import { wireForm } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
 import { Keyring } from "../../services/keyring.ts";
-import { ModelProvidersGroup, ModelProviderWire } from "./api.ts";
+import { type Change, ModelProvidersGroup, ModelProviderWire, type Wish } from "./api.ts";
 import { openKey, sealKey } from "./keys.ts";
 import { ModelUsage } from "./ports/model-usage.ts";
 import { ModelProviders, type ModelProvider } from "./ports/model-providers.ts";
 import { defaultBaseUrl } from "./rules/kinds.ts";
-import { callPrice, type Prices } from "../../domain/model/prices.ts";
+import { callPrice } from "../../domain/model/prices.ts";
 import {
   keyFault,
   MODELS_MAX,
@@ -94,16 +94,6 @@ const settleModels = Effect.fnUntraced(function* ({ models = [], isTried, ...tri
     : { models: choice, leftOut: valid.length - choice.length, triedAt };
 });
 
-interface Wish {
-  readonly name: string;
-  readonly kind: ProviderKind;
-  readonly base_url?: string;
-  readonly key?: string;
-  readonly models?: readonly string[];
-  readonly prices?: Prices;
-  readonly try?: boolean;
-}
-
 const ofAccount = Effect.map(Caller, ({ accountId }): ProviderPlace => ({
   accountId,
   projectId: null,
@@ -134,7 +124,10 @@ const list = Effect.fnUntraced(function* (place: ProviderPlace) {
   };
 });
 
-const create = Effect.fnUntraced(function* (place: ProviderPlace, { name, kind, key = "", ...wish }: Wish) {
+const create = Effect.fnUntraced(function* (
+  place: ProviderPlace,
+  { name, kind, key = "", ...wish }: typeof Wish.Type,
+) {
   yield* sound("name", nameFault(name));
   yield* sound("key", keyFault(key));
   const baseUrl = yield* readBaseUrl(kind, wish.base_url);
@@ -196,14 +189,10 @@ const storedKey = Effect.fnUntraced(function* (provider: ModelProvider, baseUrl:
 });
 
 /** A price is no matter of the provider's, so it is not asked. */
-const isOnlyPrices = (wish: Omit<Wish, "name" | "kind">): boolean =>
+const isOnlyPrices = (wish: typeof Change.Type): boolean =>
   wish.prices !== undefined && Object.keys(wish).length === 1;
 
-const change = Effect.fnUntraced(function* (
-  place: ProviderPlace,
-  id: string,
-  wish: Omit<Wish, "name" | "kind">,
-) {
+const change = Effect.fnUntraced(function* (place: ProviderPlace, id: string, wish: typeof Change.Type) {
   const provider = yield* providerFor(place, id);
   const { kind } = provider;
   const prices = wish.prices ?? provider.prices;

@@ -71,13 +71,13 @@ const events = Schema.Array(Schema.Literals(OUTBOUND_EVENTS)).check(
 );
 const givenSecret = Schema.optionalKey(optionalText(200));
 
-const Wish = Schema.Struct({
+export const Wish = Schema.Struct({
   url,
   format: Schema.optionalKey(Schema.Literals(OUTBOUND_FORMATS)),
   events,
   secret: givenSecret,
 });
-const Change = Schema.Struct({
+export const Change = Schema.Struct({
   url: Schema.optionalKey(url),
   events: Schema.optionalKey(events),
   status: Schema.optionalKey(Schema.Literals(["enabled", "disabled"])),

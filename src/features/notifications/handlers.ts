@@ -3,7 +3,6 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import { HttpApiBuilder } from "effect/http-api";
-import type { OutboundEvent } from "./rules/events.ts";
 import { testMessage } from "./rules/outbound-event.ts";
 import type { OutboundFormat } from "./rules/outbound-format.ts";
 import {
@@ -32,7 +31,7 @@ import { Addresses } from "../../http/limits.ts";
 import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { instant, pageRequest, wireForm } from "../../http/steps/wire.ts";
 import { deliveryWire, receiverUrl, requireSending, sealReceiver, testWire } from "./receivers.ts";
-import { OutboundWebhooksGroup, WebhookWire } from "./api.ts";
+import { type Change, OutboundWebhooksGroup, WebhookWire, type Wish } from "./api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 interface Params {
@@ -115,14 +114,7 @@ const endOfEvents = Effect.fnUntraced(function* (projectId: string) {
   return (yield* after({ projectId, sessionId: null, cursor: null, limit: 1 })).cursor;
 });
 
-interface Wish {
-  readonly url: string;
-  readonly format?: OutboundFormat;
-  readonly events: readonly OutboundEvent[];
-  readonly secret?: string;
-}
-
-const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
+const create = Effect.fnUntraced(function* (pid: string, wish: typeof Wish.Type) {
   const project = yield* projectFor(yield* Caller, pid);
   const { format = "standard" } = wish;
   const url = yield* receiverUrl(wish.url);
@@ -159,12 +151,6 @@ const create = Effect.fnUntraced(function* (pid: string, wish: Wish) {
   return { ...(yield* shownOne(webhook)), secret };
 });
 
-interface Change {
-  readonly url?: string;
-  readonly events?: readonly OutboundEvent[];
-  readonly status?: "enabled" | "disabled";
-}
-
 /** The next version of a receiver's secrets. */
 const resealSecrets = ({ id, projectId, sealed }: OutboundWebhook, secrets: ReceiverSecrets) =>
   sealReceiver({ id, ownerId: projectId, version: sealed.version + 1 }, secrets);
@@ -182,7 +168,7 @@ const changeAddress = Effect.fnUntraced(function* (webhook: OutboundWebhook, add
 
 const auditFields = ({ shownUrl, events, status }: OutboundWebhook) => ({ url: shownUrl, events, status });
 
-const change = Effect.fnUntraced(function* (params: Params, { url, events, status }: Change) {
+const change = Effect.fnUntraced(function* (params: Params, { url, events, status }: typeof Change.Type) {
   const webhook = yield* webhookFor(params);
   const { id, projectId } = webhook;
   const webhooks = yield* OutboundWebhooks;

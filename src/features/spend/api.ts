@@ -73,7 +73,7 @@ const amount = {
 };
 
 const Amount = Schema.Struct(amount);
-const Wish = Schema.Struct({
+export const Wish = Schema.Struct({
   scope: Schema.Literals(["account", "project", "person", "each_session"]),
   subject: Schema.optionalKey(Uuid).annotate({ description: "The id of the project or the person." }),
   ...amount,

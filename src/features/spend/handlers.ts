@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import {
   type LimitAmount,
-  type LimitScope,
   type LimitState,
   utcMonth,
   NANO,
@@ -24,7 +23,7 @@ import { newUuid } from "../../services/entropy.ts";
 import { AccountSpend } from "../../services/projects/account-spend.ts";
 import { callingSession, countingFault, requireCountable } from "../../services/projects/counted-models.ts";
 import { wireForm } from "../../http/steps/wire.ts";
-import { LimitWire, SpendGroup } from "./api.ts";
+import { LimitWire, SpendGroup, type Wish } from "./api.ts";
 import { limitedCounts } from "./rules/limits.ts";
 import { LIMITS_MAX, type LimitPlace, type ShownLimit, Spend, type SpentFor } from "./ports/spend.ts";
 
@@ -139,13 +138,8 @@ const remove = Effect.fnUntraced(function* (place: Place) {
     return yield* notFound("limit of spend");
 });
 
-interface AccountWish extends TypedAmount {
-  readonly scope: Extract<LimitScope, "account" | "project" | "person" | "each_session">;
-  readonly subject?: string;
-}
-
 /** A limit of the account, which its owners set. */
-const setForAccount = Effect.fnUntraced(function* ({ scope, subject = "", ...typed }: AccountWish) {
+const setForAccount = Effect.fnUntraced(function* ({ scope, subject = "", ...typed }: typeof Wish.Type) {
   const caller = yield* Caller;
   const hasSubject = scope === "project" || scope === "person";
   if (hasSubject !== (subject !== ""))

@@ -35,7 +35,7 @@ export const AuditEventWire = Schema.Struct({
 
 const AuditPage = page({ events: Schema.Array(AuditEventWire) });
 
-const filters = {
+export const filters = {
   ...pageQuery,
   actor: Schema.optionalKey(Uuid),
   action: Schema.optionalKey(Schema.Literals(AUDIT_ACTIONS)),

@@ -49,13 +49,13 @@ export const ProjectWire = Schema.Struct({
   updated_at: Instant,
 }).annotate({ identifier: "Project" });
 
-const CreateProject = Schema.Struct({
+export const CreateProject = Schema.Struct({
   name: nameText(200),
   repository: RepositoryRequest,
   default_branch: Schema.optionalKey(text(244)),
 });
 
-const PatchProject = Schema.Struct({
+export const PatchProject = Schema.Struct({
   name: Schema.optionalKey(nameText(200)),
   status: Schema.optionalKey(Schema.Literals(["active", "archived"])),
   triggers_paused: Schema.optionalKey(Schema.Boolean),
@@ -226,7 +226,7 @@ const PathsWire = Schema.Struct({
   total: Schema.Finite.annotate({ description: "How many files the commit has." }),
 }).annotate({ identifier: "Paths" });
 
-const CheckRepository = Schema.Struct({
+export const CheckRepository = Schema.Struct({
   repository: RepositoryRequest,
   default_branch: Schema.optionalKey(text(244)),
 });

@@ -41,7 +41,7 @@ const Listing = Schema.Struct({
 const secretParams = { ...projectParams, name: Schema.String };
 /** 7 days: long enough to change a secret at every sender. */
 const PREVIOUS_VALID_MAX_MS = 7 * 24 * 60 * 60 * 1000;
-const Value = Schema.Struct({
+export const Value = Schema.Struct({
   value: Schema.String,
   /** Whether it is the service's own. Absent: as it was, and false for a new name. */
   service: Schema.optionalKey(Schema.Boolean),

@@ -2,17 +2,17 @@
 import * as Data from "effect/Data";
 import * as Deferred from "effect/Deferred";
 import * as Effect from "effect/Effect";
+import type * as Schema from "effect/Schema";
 import * as Option from "effect/Option";
 import * as Stream from "effect/Stream";
 import { HttpServerResponse, type HttpServerRequest } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
-import type { AuditAction } from "../../domain/person/audit.ts";
 import { Audit, type AuditRequest } from "../../store/ports/audit.ts";
 import { Caller } from "../api/access.ts";
 import { toUse, Openings } from "../callers/openings.ts";
 import { answering, requireProject } from "../steps/answers.ts";
 import { pageRequest, wireForm } from "../steps/wire.ts";
-import { AuditEventWire, AuditGroup } from "../api/audit.ts";
+import { AuditEventWire, AuditGroup, type filters } from "../api/audit.ts";
 import { Platform } from "../api/platform.ts";
 
 /** JSON lines. */
@@ -42,20 +42,13 @@ const exportRows = Effect.fnUntraced(function* (wish: AuditRequest) {
   return HttpServerResponse.stream(body, { contentType: LINES });
 });
 
-interface Query {
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly actor?: string;
-  readonly action?: AuditAction;
-  readonly since?: string;
-  readonly until?: string;
-  readonly project?: string;
-}
-
 const parseMoment = (text: string | undefined): number | null =>
   text === undefined ? null : Date.parse(text);
 
-const answer = Effect.fnUntraced(function* (query: Query, request: HttpServerRequest.HttpServerRequest) {
+const answer = Effect.fnUntraced(function* (
+  query: Schema.Struct.Type<typeof filters> & { readonly project?: string },
+  request: HttpServerRequest.HttpServerRequest,
+) {
   const { accountId } = yield* Caller;
   const wish: AuditRequest = {
     ...pageRequest(query),

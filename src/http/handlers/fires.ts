@@ -16,7 +16,7 @@ import { Fires, type Fire, type StoredRequest } from "../../store/ports/triggers
 import { listReader } from "../callers/access.ts";
 import { requirePrivilege } from "../callers/authorize.ts";
 import { Caller } from "../api/access.ts";
-import { type FirePage, FiresGroup, QueueWire } from "../api/triggers/fires.ts";
+import { type FirePage, FiresGroup, QueueWire, type statusQuery } from "../api/triggers/fires.ts";
 import { HandMessage } from "../api/triggers/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, checkedByType, requireProject } from "../steps/answers.ts";
@@ -26,16 +26,13 @@ import { Platform } from "../api/platform.ts";
 
 type FirePath = { readonly pid: string; readonly id: string };
 
-interface ListQuery {
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly status?: Fire["status"];
-  readonly outcome?: "failed";
-}
-
 const queuedForm = wireForm(QueueWire);
 
-const list = Effect.fnUntraced(function* (pid: string, slug: string | null, query: ListQuery) {
+const list = Effect.fnUntraced(function* (
+  pid: string,
+  slug: string | null,
+  query: Schema.Struct.Type<typeof statusQuery>,
+) {
   yield* requireProject(yield* Caller, pid);
   const request = {
     ...pageRequest(query),
@@ -205,7 +202,7 @@ export const cancel = Effect.fnUntraced(function* (path: FirePath) {
  * A page begins after the fire that its cursor names. If that fire has started, all fires before it have too, so the
  * page begins with the first one.
  */
-const queuePage = Effect.fnUntraced(function* (query: ListQuery) {
+const queuePage = Effect.fnUntraced(function* (query: Parameters<typeof pageRequest>[0]) {
   const { limit, cursor } = pageRequest(query);
   if (cursor !== null && parseUuid(cursor) === null) return yield* new BadCursor({ cursor });
   const caller = yield* Caller;

@@ -42,19 +42,10 @@ import { answering, ensureConversation, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
 import { checkEffort, checkModelName } from "../steps/sessions/model-names.ts";
 import { restartSession, type RestartWish } from "../steps/sessions/restarting.ts";
-import { MessagesGroup } from "../api/sessions/messages.ts";
+import { MessagesGroup, type PostMessage } from "../api/sessions/messages.ts";
 import { lackedBy } from "../../domain/runtimes/runtime.ts";
 import { Platform } from "../api/platform.ts";
 
-interface MessageWish extends RestartWish {
-  readonly id: string;
-  readonly text?: string;
-  readonly attachments?: readonly string[];
-  readonly delivery?: "queue" | "interrupt";
-  readonly model?: string;
-  readonly agent?: string;
-  readonly effort?: string;
-}
 type SessionPath = { readonly pid: string; readonly sid: string };
 type ItemPath = SessionPath & { readonly id: string };
 
@@ -92,7 +83,7 @@ const checkModel = Effect.fnUntraced(function* (session: Session, agent: Agent, 
 
 const checkWish = Effect.fnUntraced(function* (
   session: Session,
-  { text, attachments = [], model, agent, effort }: MessageWish,
+  { text, attachments = [], model, agent, effort }: typeof PostMessage.Type,
 ) {
   if (text === undefined && attachments.length === 0)
     return yield* badRequest("text", "must be given, unless the message has attachments");
@@ -124,7 +115,7 @@ const findFiles = Effect.fnUntraced(function* (sessionId: string, ids: readonly 
 });
 
 /** Whether the item is this message, posted before. */
-const isSame = (item: Item, wish: MessageWish, userId: string): boolean =>
+const isSame = (item: Item, wish: typeof PostMessage.Type, userId: string): boolean =>
   item.kind === "message" &&
   item.author?.userId === userId &&
   contentText(item.content) === (wish.text ?? "") &&
@@ -169,7 +160,7 @@ const wake = Effect.fnUntraced(function* (session: Session, params: SessionPath,
 });
 
 /** 201 once the message and the command to send it are committed. */
-export const post = Effect.fnUntraced(function* (params: SessionPath, wish: MessageWish) {
+export const post = Effect.fnUntraced(function* (params: SessionPath, wish: typeof PostMessage.Type) {
   const caller = yield* Caller;
   const session = yield* conversing(params);
   yield* checkWish(session, wish);

@@ -15,7 +15,6 @@ import {
   repositorySource,
   type RepositoryRequest,
 } from "../../domain/repository/repository.ts";
-import type { DefaultRole, MergeRole } from "../../domain/person/role.ts";
 import { requestedCredential } from "../../domain/repository/repository-credential.ts";
 import { GitBackend, type GitError } from "../../git/port.ts";
 import type { Taken } from "../../store/ports/errors.ts";
@@ -38,16 +37,15 @@ import {
 import { gitFailed, projectInactive } from "../answers/refusals.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
 import { projectWire } from "../steps/wire.ts";
-import { ProjectsGroup } from "../api/projects.ts";
+import {
+  type CheckRepository,
+  type CreateProject,
+  type PatchProject,
+  ProjectsGroup,
+} from "../api/projects.ts";
 import { Platform } from "../api/platform.ts";
 
-interface CreateProject {
-  readonly name: string;
-  readonly repository: RepositoryRequest;
-  readonly default_branch?: string;
-}
-
-const create = Effect.fnUntraced(function* (request: CreateProject) {
+const create = Effect.fnUntraced(function* (request: typeof CreateProject.Type) {
   const caller = yield* Caller;
   const { repository } = request;
   const defaultBranch = yield* checkedBranch(request.default_branch ?? null);
@@ -89,7 +87,7 @@ const create = Effect.fnUntraced(function* (request: CreateProject) {
   return projectWire(read ?? project);
 });
 
-const check = Effect.fnUntraced(function* ({ repository, default_branch }: Omit<CreateProject, "name">) {
+const check = Effect.fnUntraced(function* ({ repository, default_branch }: typeof CheckRepository.Type) {
   const branch = yield* checkedBranch(default_branch ?? null);
   if (repository.kind === "hosted") yield* checkedImport(repository.import_from ?? null);
   return yield* checkRepository(repository, yield* checkedCredential(repository), branch);
@@ -180,16 +178,6 @@ const nameTaken = ({ what }: Taken) =>
     }),
   );
 
-interface PatchProject {
-  readonly name?: string;
-  readonly status?: "active" | "archived";
-  readonly triggers_paused?: boolean;
-  readonly default_branch?: string;
-  readonly default_role?: DefaultRole | null;
-  readonly merge_role?: MergeRole;
-  readonly approvals_required?: number;
-}
-
 /** What people set, by the names of the API. */
 const projectSettings = (project: Project) => ({
   name: project.name,
@@ -201,7 +189,7 @@ const projectSettings = (project: Project) => ({
   approvals_required: project.approvalsRequired,
 });
 
-export const update = Effect.fnUntraced(function* (pid: string, patch: PatchProject) {
+export const update = Effect.fnUntraced(function* (pid: string, patch: typeof PatchProject.Type) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, pid);
   if (patch.status !== undefined && project.status === "deleted") return yield* projectInactive(project);

@@ -29,7 +29,7 @@ import { Caller } from "../api/access.ts";
 import { BadRequest, Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { answering, projectFor } from "../steps/answers.ts";
 import { wireForm } from "../steps/wire.ts";
-import { SecretsGroup, SecretWire } from "../api/secrets.ts";
+import { SecretsGroup, SecretWire, type Value } from "../api/secrets.ts";
 import { Platform } from "../api/platform.ts";
 
 const secretForm = wireForm(SecretWire);
@@ -72,16 +72,6 @@ const list = Effect.fnUntraced(function* (projectId: string) {
   };
 });
 
-interface NewValue {
-  readonly value: string;
-  /** How long the replaced value still verifies webhooks. */
-  readonly previous_valid_ms?: number;
-  /** Whether it is the service's own. Absent: as it was. */
-  readonly service?: boolean;
-  /** Whether the provider of a model key must accept it first. */
-  readonly try?: boolean;
-}
-
 /** Fails with the provider's own words, unless it accepts the key. Other secrets are no keys, and pass. */
 const acceptedKey = Effect.fnUntraced(function* (name: string, value: string) {
   const provider = triedProvider(name);
@@ -96,7 +86,7 @@ const acceptedKey = Effect.fnUntraced(function* (name: string, value: string) {
 
 export const put = Effect.fnUntraced(function* (
   params: { readonly pid: string; readonly name: string },
-  { value, previous_valid_ms: previousValidMs = 0, service, try: isTried = false }: NewValue,
+  { value, previous_valid_ms: previousValidMs = 0, service, try: isTried = false }: typeof Value.Type,
 ) {
   const caller = yield* Caller;
   const project = yield* projectFor(caller, params.pid);

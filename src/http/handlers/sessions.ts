@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
+import type * as Schema from "effect/Schema";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
 import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
@@ -22,12 +23,10 @@ import {
 import { AGENT_NAME_RULE, DEFAULT_AGENT, isAgentName } from "../../domain/sandbox/agent.ts";
 import type { Saved } from "../../domain/save/saved.ts";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
-import type { TurnNow } from "../../domain/conversation/conversation.ts";
 import { type BegunFrom, begunFrom, keepsBegunFrom, withBegunFrom } from "../../domain/session/begun.ts";
 import { isArchived, isUnread, newsAt } from "../../domain/session/session-news.ts";
 import { ACTIVITIES, oldestWait, sessionActivity } from "../../domain/session/session-activity.ts";
 import { promptTitle } from "../../domain/session/title.ts";
-import type { SessionStatus } from "../../domain/session/session.ts";
 import type { RequestWish, SessionWish } from "../../store/ports/triggers/admissions.ts";
 import { Sandboxes, type Sandbox } from "../../store/ports/sessions/sandboxes.ts";
 import type { Page } from "../../store/ports/page.ts";
@@ -45,6 +44,7 @@ import { parentSession } from "../callers/agent-rules.ts";
 import { Caller, type Arrived } from "../api/access.ts";
 import {
   type CreateSession,
+  type listQuery,
   SandboxWire,
   SessionsGroup,
   type SessionPage,
@@ -351,23 +351,9 @@ export const update = Effect.fnUntraced(function* (
   return yield* shownOne(yield* rename);
 });
 
-interface ListQuery {
-  readonly limit?: number;
-  readonly cursor?: string;
-  readonly status?: SessionStatus;
-  readonly activity?: string;
-  readonly turn?: TurnNow["state"];
-  readonly trigger?: string;
-  readonly started_by?: "person" | "trigger";
-  readonly created_by?: string;
-  readonly parent_session_id?: string;
-  readonly archived?: "true" | "false";
-  readonly search?: string;
-}
-
 /** @param mayApprove whether the caller may approve calls: see SessionFilter */
 const listRequest = (
-  { activity, ...query }: ListQuery,
+  { activity, ...query }: Schema.Struct.Type<typeof listQuery>,
   { mayApprove, reader }: { readonly mayApprove: boolean; readonly reader: string },
 ): SessionRequest => ({
   ...pageRequest(query),
@@ -398,7 +384,7 @@ const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
     next_cursor: nextCursor,
   });
 
-const listAll = Effect.fnUntraced(function* (query: ListQuery) {
+const listAll = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof listQuery>) {
   const caller = yield* Caller;
   const { accountId, projectId } = caller;
   const sessions = yield* Sessions;

@@ -30,7 +30,7 @@ import {
   type TriggerPath,
 } from "../steps/projects/hand-fires.ts";
 import { triggerListing, triggerSummaries } from "../steps/projects/trigger-listing.ts";
-import { TriggersGroup } from "../api/triggers/triggers.ts";
+import { type PreviewRequest, TriggersGroup } from "../api/triggers/triggers.ts";
 import { Platform } from "../api/platform.ts";
 
 /** A manual fire also works on a disabled or paused trigger (api.md 4). */
@@ -50,21 +50,12 @@ export const fire = Effect.fnUntraced(function* (path: TriggerPath, message: Han
   );
 });
 
-interface PreviewRequest {
-  readonly kind: "cron" | "webhook" | "manual";
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly text?: string;
-  readonly source?: string;
-  readonly at?: string;
-}
-
 /** A request's headers, with names in lower case. */
-const lowerCaseHeaders = ({ headers = {} }: PreviewRequest): Readonly<Record<string, string>> =>
+const lowerCaseHeaders = ({ headers = {} }: typeof PreviewRequest.Type): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** The body as the receiver reads it. A form's body is given as text. */
-const previewBody = (request: PreviewRequest): JsonValue => {
+const previewBody = (request: typeof PreviewRequest.Type): JsonValue => {
   const { body = {} } = request;
   const contentType = lowerCaseHeaders(request)["content-type"];
   return typeof body === "string" && isForm(contentType)
@@ -75,7 +66,7 @@ const previewBody = (request: PreviewRequest): JsonValue => {
 /** The outcome of this delivery if its signature is valid. */
 const previewOutcome = Effect.fnUntraced(function* (
   { project, trigger }: Effect.Success<ReturnType<typeof triggerFor>>,
-  request: PreviewRequest,
+  request: typeof PreviewRequest.Type,
   variables: JsonObject,
 ) {
   if (request.kind !== "webhook" || trigger.type !== "webhook") return "fires";
@@ -87,7 +78,7 @@ const previewOutcome = Effect.fnUntraced(function* (
 });
 
 /** The prompt and variables of the described fire, and its outcome. Starts nothing. */
-const preview = Effect.fnUntraced(function* (path: TriggerPath, request: PreviewRequest) {
+const preview = Effect.fnUntraced(function* (path: TriggerPath, request: typeof PreviewRequest.Type) {
   const { project, trigger } = yield* triggerFor(path);
   const at = request.at === undefined ? yield* Clock.currentTimeMillis : Date.parse(request.at);
   if (Number.isNaN(at)) return yield* badRequest("at", "must be an ISO 8601 instant");
@@ -105,7 +96,7 @@ const preview = Effect.fnUntraced(function* (path: TriggerPath, request: Preview
 
 const previewVariables = (
   trigger: TriggerDefinition,
-  request: PreviewRequest,
+  request: typeof PreviewRequest.Type,
   now: { readonly at: number; readonly actor: string; readonly lastFiredAtMs: number | null },
 ): JsonObject => {
   if (request.kind === "cron" && trigger.type === "cron") {

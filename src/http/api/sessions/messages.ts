@@ -10,7 +10,7 @@ import { LacksWire, modelPrice, sessionParams, text, textOfBytes, Uuid } from ".
 
 const PricedModel = Schema.Struct({ ...OfferedModel.fields, price: modelPrice });
 
-const PostMessage = Schema.Struct({
+export const PostMessage = Schema.Struct({
   id: Uuid.annotate({
     description: "The message's id, made by the client. The same message may be posted again.",
   }),

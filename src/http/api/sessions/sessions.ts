@@ -330,7 +330,7 @@ const activityList = Schema.String.check(
 );
 
 /** What a list of sessions may be narrowed to. */
-const listQuery = {
+export const listQuery = {
   ...pageQuery,
   status: Schema.optionalKey(Schema.Literals(SESSION_STATUSES)),
   activity: Schema.optionalKey(

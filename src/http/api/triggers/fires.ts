@@ -84,7 +84,7 @@ export const QueueWire = Schema.Struct({
 });
 
 const fireParams = { ...projectParams, id: Uuid };
-const statusQuery = {
+export const statusQuery = {
   ...pageQuery,
   status: Schema.optionalKey(FireWire.fields.status),
   outcome: Schema.optionalKey(

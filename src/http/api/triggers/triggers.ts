@@ -115,7 +115,7 @@ export const HandMessage = Schema.Struct({
   text: Schema.optionalKey(optionalText(MESSAGE_MAX)),
   source: Schema.optionalKey(optionalText(200)),
 });
-const PreviewRequest = Schema.Struct({
+export const PreviewRequest = Schema.Struct({
   kind: Schema.Literals(["cron", "webhook", "manual"]),
   body: Schema.optionalKey(Json),
   headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
