@@ -2,6 +2,7 @@
 import { Agent, request } from "node:http";
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
+import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import { thrownText } from "../ground/thrown.ts";
 import { DaemonUnreachable } from "./daemon.ts";
 import { linkRequest, linkTarget, type DaemonLink } from "./port.ts";
@@ -108,3 +109,27 @@ export const toUnreachable = (answer: Answer): DaemonUnreachable => {
     message: `the daemon answered ${answer.status}${code === null ? "" : ` ${code}`}`,
   });
 };
+
+export const decodeAs =
+  <A>(schema: Schema.Decoder<A>) =>
+  (text: string): Effect.Effect<A, DaemonUnreachable> =>
+    Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text), unreachable);
+
+/**
+ * Calls a session's daemon, and decodes the answer with status 200.
+ *
+ * @param others what answers with another status mean. Undefined: the daemon failed
+ */
+export const askFor = <A, B = never, E = never>(
+  link: DaemonLink,
+  { context, ...call }: Omit<Call, "headers"> & { readonly context: string },
+  schema: Schema.Decoder<A>,
+  others: (answer: Answer) => Effect.Effect<B, E> | undefined = () => undefined,
+): Effect.Effect<A | B, DaemonUnreachable | E> =>
+  ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
+    Effect.flatMap((answer): Effect.Effect<A | B, DaemonUnreachable | E> =>
+      answer.status === 200
+        ? decodeAs(schema)(answer.text)
+        : (others(answer) ?? Effect.fail(toUnreachable(answer))),
+    ),
+  );

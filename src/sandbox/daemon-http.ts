@@ -21,7 +21,7 @@ import {
   NoConversation,
   PushedSave,
 } from "./daemon.ts";
-import { ask, dialOptions, nameHeaders, toUnreachable, unreachable, type Call } from "./daemon-ask.ts";
+import { ask, askFor, dialOptions, nameHeaders, unreachable } from "./daemon-ask.ts";
 import { savingHttp, storableRestored } from "./daemon-saving.ts";
 import { workspaceHttp } from "./daemon-workspace.ts";
 import { linkRequest, type DaemonLink } from "./port.ts";
@@ -166,18 +166,9 @@ const STEER_TIMEOUT_MS = 20_000;
 const ATTACH_TIMEOUT_MS = 60_000;
 
 /** A call that steers the agent. A runtime without a conversation answers 409. */
-const steer = <A>(
-  link: DaemonLink,
-  { context, ...call }: Omit<Call, "headers"> & { readonly context: string },
-  schema: Schema.Decoder<A>,
-): Effect.Effect<A, DaemonUnreachable | NoConversation> =>
-  ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
-    Effect.flatMap((answer): Effect.Effect<A, DaemonUnreachable | NoConversation> => {
-      if (answer.status === 409) return Effect.fail(new NoConversation());
-      return answer.status === 200
-        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(answer.text), unreachable)
-        : Effect.fail(toUnreachable(answer));
-    }),
+const steer = <A>(link: DaemonLink, call: Parameters<typeof askFor>[1], schema: Schema.Decoder<A>) =>
+  askFor(link, call, schema, ({ status }) =>
+    status === 409 ? Effect.fail(new NoConversation()) : undefined,
   );
 
 const Attached = Schema.Struct({ stored: Schema.Literal(true) });
@@ -195,31 +186,9 @@ const WITHDRAW_TIMEOUT_MS = 40_000;
 const PORTS_TIMEOUT_MS = 5_000;
 
 const ports = (link: DaemonLink, context: string) =>
-  ask(link, {
-    path: "/platform/ports",
-    timeoutMs: PORTS_TIMEOUT_MS,
-    headers: { [USER_CONTEXT_HEADER]: context },
-  }).pipe(
-    Effect.flatMap((answer) =>
-      answer.status === 200
-        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(Ports))(answer.text), unreachable)
-        : Effect.fail(toUnreachable(answer)),
-    ),
-    Effect.map((answer) => answer.ports),
-  );
-
-/** Calls the control surface and decodes its answer. */
-const post = <A>(
-  link: DaemonLink,
-  { context, ...call }: Required<Omit<Call, "headers" | "limitBytes">> & { readonly context: string },
-  schema: Schema.Decoder<A>,
-): Effect.Effect<A, DaemonUnreachable> =>
-  ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
-    Effect.flatMap((answer) =>
-      answer.status === 200
-        ? Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(answer.text), unreachable)
-        : Effect.fail(toUnreachable(answer)),
-    ),
+  Effect.map(
+    askFor(link, { path: "/platform/ports", timeoutMs: PORTS_TIMEOUT_MS, context }, Ports),
+    (answer) => answer.ports,
   );
 
 const storableOrNull = (text: string | null): string | null => (text === null ? null : storableText(text));
@@ -242,38 +211,27 @@ const OUTPUT_TIMEOUT_MS = 20_000;
 const OUTPUT_LIMIT_BYTES = 8 * 1024 * 1024;
 
 const output = (link: DaemonLink, context: string, item: string) =>
-  ask(link, {
-    path: `/platform/output?${new URLSearchParams({ item }).toString()}`,
-    timeoutMs: OUTPUT_TIMEOUT_MS,
-    limitBytes: OUTPUT_LIMIT_BYTES,
-    headers: { [USER_CONTEXT_HEADER]: context },
-  }).pipe(
-    Effect.flatMap((answer) => {
-      if (answer.status === 404) return Effect.succeed(null);
-      return answer.status === 200
-        ? Effect.mapBoth(Schema.decodeUnknownEffect(Schema.fromJsonString(Output))(answer.text), {
-            onFailure: unreachable,
-            onSuccess: (reply) => reply.output,
-          })
-        : Effect.fail(toUnreachable(answer));
-    }),
+  Effect.map(
+    askFor(
+      link,
+      {
+        path: `/platform/output?${new URLSearchParams({ item }).toString()}`,
+        timeoutMs: OUTPUT_TIMEOUT_MS,
+        limitBytes: OUTPUT_LIMIT_BYTES,
+        context,
+      },
+      Output,
+      ({ status }) => (status === 404 ? Effect.succeed(null) : undefined),
+    ),
+    (reply) => reply && reply.output,
   );
 
 const TurnTold = Schema.Struct({ last: Schema.NullOr(NumberedTurn) });
-const decodeTurn = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnTold));
 
 const turn = (link: DaemonLink, context: string, after: number) =>
-  ask(link, {
-    path: `/platform/turn?after=${after}`,
-    timeoutMs: TURN_TIMEOUT_MS,
-    headers: { [USER_CONTEXT_HEADER]: context },
-  }).pipe(
-    Effect.flatMap((answer) =>
-      answer.status === 200
-        ? Effect.mapError(decodeTurn(answer.text), unreachable)
-        : Effect.fail(toUnreachable(answer)),
-    ),
-    Effect.map(({ last }) => last),
+  Effect.map(
+    askFor(link, { path: `/platform/turn?after=${after}`, timeoutMs: TURN_TIMEOUT_MS, context }, TurnTold),
+    ({ last }) => last,
   );
 
 export const daemonHttp = Layer.succeed(DaemonClient, {
@@ -284,12 +242,12 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     }).pipe(Effect.flatMap(({ text }) => readHealth(text))),
   abort: (link, context, timeoutMs) =>
     Effect.map(
-      post(link, { path: "/platform/abort", context, timeoutMs, body: {} }, Aborted),
+      askFor(link, { path: "/platform/abort", context, timeoutMs, body: {} }, Aborted),
       ({ aborted }) => aborted,
     ),
   goOn: (link, context) =>
     Effect.asVoid(
-      post(
+      askFor(
         link,
         { path: "/platform/continue", context, timeoutMs: HEALTH_TIMEOUT_MS, body: {} },
         Schema.Struct({}),
@@ -297,10 +255,10 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     ),
   saving: savingHttp,
   saveByPush: (link, context, timeoutMs) =>
-    Effect.map(post(link, { path: "/platform/save", context, timeoutMs, body: {} }, PushedSave), storable),
+    Effect.map(askFor(link, { path: "/platform/save", context, timeoutMs, body: {} }, PushedSave), storable),
   prepare: (link, context, { commit, pack: body }) =>
     Effect.asVoid(
-      post(
+      askFor(
         link,
         { path: `/platform/checkout?commit=${commit}`, context, timeoutMs: PREPARE_TIMEOUT_MS, body },
         Schema.Struct({ commit: Schema.String }),
@@ -308,17 +266,17 @@ export const daemonHttp = Layer.succeed(DaemonClient, {
     ),
   claim: (link, context, body) =>
     Effect.asVoid(
-      post(link, { path: "/platform/claim", context, timeoutMs: CLAIM_TIMEOUT_MS, body }, ClaimedBy),
+      askFor(link, { path: "/platform/claim", context, timeoutMs: CLAIM_TIMEOUT_MS, body }, ClaimedBy),
     ),
   env: (link, context, change) =>
-    post(
+    askFor(
       link,
       { path: "/platform/env", context, timeoutMs: ENV_TIMEOUT_MS, body: { ...change, after_turn: true } },
       EnvironmentChanged,
     ),
   withdraw: (link, context, reason) =>
     Effect.asVoid(
-      post(
+      askFor(
         link,
         { path: "/platform/withdraw", context, timeoutMs: WITHDRAW_TIMEOUT_MS, body: { reason } },
         Schema.Struct({ withdrawn: Schema.Boolean }),

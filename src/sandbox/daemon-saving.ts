@@ -9,7 +9,7 @@ import { Restored } from "../domain/save/saved.ts";
 import { storableText } from "../domain/text.ts";
 import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import type { DaemonUnreachable, SavingClient } from "./daemon.ts";
-import { ask, dialOptions, nameHeaders, toUnreachable, unreachable } from "./daemon-ask.ts";
+import { askFor, decodeAs, dialOptions, nameHeaders, toUnreachable, unreachable } from "./daemon-ask.ts";
 import { linkRequest, type DaemonLink } from "./port.ts";
 
 /** The longest listing, bytes. */
@@ -18,11 +18,6 @@ const LISTING_BYTES = 64 * 1024 * 1024;
 const ANSWER_BYTES = 16 * 1024 * 1024;
 /** The daemon gives the runtime and the terminals some seconds to end. */
 const RETIRE_TIMEOUT_MS = 60_000;
-
-const decodeAs =
-  <A>(schema: Schema.Decoder<A>) =>
-  (text: string): Effect.Effect<A, DaemonUnreachable> =>
-    Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text), unreachable);
 
 interface Streamed {
   readonly path: string;
@@ -108,16 +103,10 @@ export const storableRestored = (restored: Restored): Restored => ({
 
 export const savingHttp: SavingClient = {
   listing: (link, context, { request: body, timeoutMs }) =>
-    ask(link, {
-      path: "/platform/save/list",
-      timeoutMs,
-      body,
-      limitBytes: LISTING_BYTES,
-      headers: { [USER_CONTEXT_HEADER]: context },
-    }).pipe(
-      Effect.flatMap((answer) =>
-        answer.status === 200 ? decodeAs(Listing)(answer.text) : Effect.fail(toUnreachable(answer)),
-      ),
+    askFor(
+      link,
+      { path: "/platform/save/list", timeoutMs, body, limitBytes: LISTING_BYTES, context },
+      Listing,
     ),
   read: (link, context, part) =>
     Effect.flatMap(
@@ -144,12 +133,11 @@ export const savingHttp: SavingClient = {
       }),
     ),
   retire: (link, context) =>
-    ask(link, {
-      path: "/platform/retire",
-      timeoutMs: RETIRE_TIMEOUT_MS,
-      body: {},
-      headers: { [USER_CONTEXT_HEADER]: context },
-    }).pipe(
-      Effect.flatMap((answer) => (answer.status === 200 ? Effect.void : Effect.fail(toUnreachable(answer)))),
+    Effect.asVoid(
+      askFor(
+        link,
+        { path: "/platform/retire", timeoutMs: RETIRE_TIMEOUT_MS, body: {}, context },
+        Schema.Unknown,
+      ),
     ),
 };

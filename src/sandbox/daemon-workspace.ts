@@ -1,16 +1,14 @@
 /** The daemon's view of its workspace, over HTTP. */
 import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
-import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import { WorkspaceChanges, WorkspaceDirectory, WorkspaceFile } from "../domain/session/workspace.ts";
 import {
-  type DaemonUnreachable,
   WORKSPACE_REFUSALS,
   WorkspaceRefused,
   type WorkspaceClient,
   type WorkspaceRefusal,
 } from "./daemon.ts";
-import { ask, refusalCode, toUnreachable, unreachable } from "./daemon-ask.ts";
+import { askFor, refusalCode } from "./daemon-ask.ts";
 import type { DaemonLink } from "./port.ts";
 
 /** Longer than the daemon works on one answer, and on another one before. */
@@ -25,22 +23,20 @@ const read = <A>(
   link: DaemonLink,
   query: { readonly context: string; readonly path: string; readonly query: Record<string, string> },
   schema: Schema.Decoder<A>,
-): Effect.Effect<A, DaemonUnreachable | WorkspaceRefused> =>
-  ask(link, {
-    path: `/platform/workspace/${query.path}?${new URLSearchParams(query.query).toString()}`,
-    timeoutMs: TIMEOUT_MS,
-    limitBytes: LIMIT_BYTES,
-    headers: { [USER_CONTEXT_HEADER]: query.context },
-  }).pipe(
-    Effect.flatMap((answer): Effect.Effect<A, DaemonUnreachable | WorkspaceRefused> => {
-      if (answer.status === 200)
-        return Effect.mapError(
-          Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(answer.text),
-          unreachable,
-        );
+) =>
+  askFor(
+    link,
+    {
+      path: `/platform/workspace/${query.path}?${new URLSearchParams(query.query).toString()}`,
+      timeoutMs: TIMEOUT_MS,
+      limitBytes: LIMIT_BYTES,
+      context: query.context,
+    },
+    schema,
+    (answer) => {
       const code = refusalCode(answer);
-      return Effect.fail(isRefusal(code) ? new WorkspaceRefused({ code }) : toUnreachable(answer));
-    }),
+      return isRefusal(code) ? Effect.fail(new WorkspaceRefused({ code })) : undefined;
+    },
   );
 
 const Diff = Schema.Struct({ diff: Schema.String });
