@@ -176,6 +176,11 @@ export const isTreePath = (path: string): boolean =>
 /** Whether a path means the root of a tree. */
 export const isRootPath = (path: string): boolean => path === "" || path === ".";
 
+type Operation<Request extends readonly unknown[], A> = (
+  repository: Repository,
+  ...request: Request
+) => Effect.Effect<A, GitError>;
+
 export class GitBackend extends Context.Service<
   GitBackend,
   {
@@ -201,97 +206,79 @@ export class GitBackend extends Context.Service<
      * Makes an existing branch the one that a plain clone checks out. `unknown_ref` if the branch does not exist,
      * `reserved_branch` for a session's branch, which `create` refuses as a default too.
      */
-    readonly setDefaultBranch: (repository: Repository, branch: string) => Effect.Effect<void, GitError>;
+    readonly setDefaultBranch: Operation<[branch: string], void>;
     /** Removes the repository. Idempotent. */
-    readonly remove: (repository: Repository) => Effect.Effect<void, GitError>;
+    readonly remove: Operation<[], void>;
     /**
      * The commit of a branch, otherwise of a tag (peeled), otherwise a full 40-hex commit reachable from a branch.
      * Anything else, including a malformed name, is `unknown_ref` (callers that distinguish 400 from 422 call
      * `parseBaseRef` first).
      */
-    readonly resolveBase: (repository: Repository, ref: string) => Effect.Effect<string, GitError>;
+    readonly resolveBase: Operation<[ref: string], string>;
     /** The branch's tip. Null if the branch does not exist. */
-    readonly branchTip: (repository: Repository, branch: string) => Effect.Effect<string | null, GitError>;
+    readonly branchTip: Operation<[branch: string], string | null>;
     /**
      * Deletes what an earlier version saved of a session as `refs/wip/<session>`, here and at the repository's server. Idempotent.
      * `refused` if the server keeps it.
      */
-    readonly removeOldSave: (repository: Repository, sessionId: string) => Effect.Effect<void, GitError>;
+    readonly removeOldSave: Operation<[sessionId: string], void>;
     /** The branch's tip if it has every change of the head, as after a merge with `squash`. Null if it lacks some. */
-    readonly hasChanges: (
-      repository: Repository,
-      request: Pick<MergeRequest, "branch" | "head">,
-    ) => Effect.Effect<string | null, GitError>;
+    readonly hasChanges: Operation<[request: Pick<MergeRequest, "branch" | "head">], string | null>;
     /** Names of branches in the order of their bytes, at most `limit`. Branches of sessions are left out. */
-    readonly branches: (
-      repository: Repository,
-      request: { readonly limit: number },
-    ) => Effect.Effect<readonly string[], GitError>;
+    readonly branches: Operation<[request: { readonly limit: number }], readonly string[]>;
     /** Creates the branch at exactly that commit, create-only: G1. A missing commit is `unknown_ref`. */
-    readonly createBranch: (
-      repository: Repository,
-      request: { readonly branch: string; readonly commit: string },
-    ) => Effect.Effect<void, GitError>;
+    readonly createBranch: Operation<[request: { readonly branch: string; readonly commit: string }], void>;
     /**
      * Makes a commit of a person on a new branch. Nothing but that branch moves. `branch_conflict` if it exists.
      * @returns the commit.
      */
-    readonly commitFile: (repository: Repository, request: FileCommit) => Effect.Effect<string, GitError>;
+    readonly commitFile: Operation<[request: FileCommit], string>;
     /**
      * The file's bytes at a full commit id. Null if the path does not exist. `not_a_file` for a directory, a symbolic
      * link and a submodule, `file_too_large` beyond `maxBytes`.
      */
-    readonly readFile: (
-      repository: Repository,
-      request: { readonly commit: string; readonly path: string; readonly maxBytes: number },
-    ) => Effect.Effect<Uint8Array | null, GitError>;
+    readonly readFile: Operation<
+      [request: { readonly commit: string; readonly path: string; readonly maxBytes: number }],
+      Uint8Array | null
+    >;
     /**
      * The commit with its whole history, as one git pack. Null if it has more than `maxBytes`. `unknown_ref` if there is no
      * such commit.
      */
-    readonly pack: (
-      repository: Repository,
-      request: { readonly commit: string; readonly maxBytes: number },
-    ) => Effect.Effect<Uint8Array | null, GitError>;
+    readonly pack: Operation<
+      [request: { readonly commit: string; readonly maxBytes: number }],
+      Uint8Array | null
+    >;
     /**
      * The git object id of each path at a full commit id: of a file or link its blob, of a directory its tree, of `""` and
      * `"."` the root tree. A tree's id changes with the content, mode or name of any file below it. Null for a path that
      * does not exist, is a submodule, or has an empty part, `.`, `..` or NUL. `unknown_ref` if there is no such commit.
      * With `without`, the ids are those of the commit without that file, as git would compute them.
      */
-    readonly objectIds: (
-      repository: Repository,
-      request: ObjectIdsRequest,
-    ) => Effect.Effect<readonly (string | null)[], GitError>;
+    readonly objectIds: Operation<[request: ObjectIdsRequest], readonly (string | null)[]>;
     /**
      * A page of the files below a directory at a full commit id. Submodules are left out, links are not followed. A page
      * ends before its contents exceed `maxBytes`; a larger file is `file_too_large`. `not_a_file` if a file's path is not
      * UTF-8. Null if the path is not a directory. `unknown_ref` if there is no such commit.
      */
-    readonly readTree: (
-      repository: Repository,
-      request: TreeRequest,
-    ) => Effect.Effect<TreePage | null, GitError>;
+    readonly readTree: Operation<[request: TreeRequest], TreePage | null>;
     /**
      * The paths of all files at a full commit id, in the order of their bytes. Submodules and paths that are not UTF-8 are
      * left out. `unknown_ref` if there is no such commit.
      */
-    readonly paths: (repository: Repository, request: PathsRequest) => Effect.Effect<Paths, GitError>;
+    readonly paths: Operation<[request: PathsRequest], Paths>;
     /** Either side is a branch or a full commit id. */
-    readonly compare: (
-      repository: Repository,
-      request: { readonly base: string; readonly head: string },
-    ) => Effect.Effect<Comparison, GitError>;
+    readonly compare: Operation<[request: { readonly base: string; readonly head: string }], Comparison>;
     /**
      * The unified diff from merge base to head, cut at `maxBytes` with a line that says so. With `path`, of this file
      * alone, by its path in the head; of a renamed file it has the rename. Empty if the path did not change.
      */
-    readonly diff: (repository: Repository, request: DiffRequest) => Effect.Effect<string, GitError>;
+    readonly diff: Operation<[request: DiffRequest], string>;
     /**
      * Fast-forwards the branch to the head, otherwise moves it to a merge commit by the platform: G4. If the branch
      * moves meanwhile, the merge is computed again for its new tip. `ref_moved` if that happens too often,
      * `unknown_ref` if branch or commit does not exist.
      */
-    readonly merge: (repository: Repository, request: MergeRequest) => Effect.Effect<Merge, GitError>;
+    readonly merge: Operation<[request: MergeRequest], Merge>;
   }
 >()("platform/git/GitBackend") {}
