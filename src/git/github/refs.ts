@@ -5,9 +5,9 @@
 import * as Effect from "effect/Effect";
 import * as Result from "effect/Result";
 import * as Schema from "effect/Schema";
-import { isCommitId, parseBranchName } from "../../domain/repository/git-ref.ts";
+import { parseBranchName } from "../../domain/repository/git-ref.ts";
 import { GitError } from "../port.ts";
-import { unknownRef } from "../repository/refs.ts";
+import { branchTaken, checkNewBranch, unknownRef } from "../repository/refs.ts";
 import type { Access, Api } from "./api.ts";
 import type { GithubSource } from "./tokens.ts";
 
@@ -106,9 +106,7 @@ export const createBranch = Effect.fnUntraced(function* (
   place: Place,
   { branch, commit }: { readonly branch: string; readonly commit: string },
 ) {
-  const branchName = parseBranchName(branch);
-  if (Result.isFailure(branchName)) return yield* unknownRef(branchName.failure.message);
-  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
+  yield* checkNewBranch(branch, commit);
   const creation = yield* Effect.result(
     place.api(place.access, {
       method: "POST",
@@ -123,12 +121,7 @@ export const createBranch = Effect.fnUntraced(function* (
   // The host's answer may differ from the effect, so the branch itself is read.
   const tip = yield* branchTip(place, branch);
   if (tip === commit) return;
-  if (tip !== null) {
-    return yield* new GitError({
-      code: "branch_conflict",
-      message: `The branch ${branch} already exists at another commit (${tip.slice(0, 12)}).`,
-    });
-  }
+  if (tip !== null) return yield* branchTaken(branch, tip);
   if (Result.isFailure(creation)) return yield* creation.failure;
   if ((yield* commitParents(place, commit)) === null) return yield* unknownRef(`Commit ${commit} not found.`);
   const reason = creation.success.ok ? "" : creation.success.message;

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as Result from "effect/Result";
 import { mkdir } from "node:fs/promises";
-import { initialCommit, isCommitId, parseBranchName } from "../../domain/repository/git-ref.ts";
+import { initialCommit } from "../../domain/repository/git-ref.ts";
 import { builtInPlace, filesystem, initBare, removeRepository } from "./building.ts";
 import { writeFileCommit } from "./commit-file.ts";
 import { compareCommits, diffCommits } from "./compare.ts";
@@ -32,7 +32,16 @@ import {
   readSides,
 } from "./read.ts";
 import { absent } from "../server/ref-policy.ts";
-import { branchNames, branchTip, deleteRef, isCommit, oldSaveRef, unknownRef } from "./refs.ts";
+import {
+  branchNames,
+  branchTaken,
+  branchTip,
+  checkNewBranch,
+  deleteRef,
+  isCommit,
+  oldSaveRef,
+  unknownRef,
+} from "./refs.ts";
 import { existingRepository, hooksDirectory, repositoryPath } from "./repository-path.ts";
 import { requireGit, runGit } from "../run.ts";
 import { sweepLeftovers } from "./sweep.ts";
@@ -46,21 +55,14 @@ export interface HostedOptions {
 }
 
 const createBranch = Effect.fnUntraced(function* (path: string, branch: string, commit: string) {
-  const branchName = parseBranchName(branch);
-  if (Result.isFailure(branchName)) return yield* unknownRef(branchName.failure.message);
-  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
+  yield* checkNewBranch(branch, commit);
   const creation = yield* Effect.result(
     runGit({ repository: path, args: ["update-ref", `refs/heads/${branch}`, commit, absent] }),
   );
   if (Result.isSuccess(creation)) return (yield* Faults)("branch.cut");
   const tip = yield* branchTip(path, branch);
   if (tip === commit) return;
-  if (tip !== null) {
-    return yield* new GitError({
-      code: "branch_conflict",
-      message: `The branch ${branch} already exists at another commit (${tip.slice(0, 12)}).`,
-    });
-  }
+  if (tip !== null) return yield* branchTaken(branch, tip);
   if (!(yield* isCommit(path, commit))) return yield* unknownRef(`Commit ${commit} not found.`);
   return yield* creation.failure;
 });

@@ -56,3 +56,16 @@ export const branchNames = (path: string, limit: number): Effect.Effect<readonly
     runGit({ repository: path, args: ["for-each-ref", "--format=%(refname:strip=2)", "refs/heads/"] }),
     ({ stdout }) => firstBranches(stdout.toString("utf8").split("\n"), limit),
   );
+
+/** Fails unless a branch can have this name and begin at this commit. */
+export const checkNewBranch = Effect.fnUntraced(function* (branch: string, commit: string) {
+  const name = parseBranchName(branch);
+  if (Result.isFailure(name)) return yield* unknownRef(name.failure.message);
+  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
+});
+
+export const branchTaken = (branch: string, tip: string): GitError =>
+  new GitError({
+    code: "branch_conflict",
+    message: `The branch ${branch} already exists at another commit (${tip.slice(0, 12)}).`,
+  });

@@ -14,7 +14,7 @@ import * as Scope from "effect/Scope";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Upstream } from "../../domain/repository/repository-credential.ts";
-import { isCommitId, isSessionBranch, parseBranchName } from "../../domain/repository/git-ref.ts";
+import { isCommitId, isSessionBranch } from "../../domain/repository/git-ref.ts";
 import type { Repositories } from "../backends.ts";
 import type { CheckConnection } from "../connection.ts";
 import { filesystem } from "../repository/building.ts";
@@ -39,7 +39,9 @@ import {
 import { absent, type Forward, type RefUpdate } from "../server/ref-policy.ts";
 import {
   branchNames,
+  branchTaken,
   branchTip,
+  checkNewBranch,
   deleteRef,
   isCommit,
   oldSaveRef,
@@ -142,9 +144,7 @@ const createBranch = Effect.fnUntraced(function* (
   mirrors: Mirrors,
   { projectId, branch, commit }: NewBranch,
 ) {
-  const branchName = parseBranchName(branch);
-  if (Result.isFailure(branchName)) return yield* unknownRef(branchName.failure.message);
-  if (!isCommitId(commit)) return yield* unknownRef("A branch must start at a full commit id.");
+  yield* checkNewBranch(branch, commit);
   const path = yield* mirrors.known(projectId);
   const isHere = isCommit(path, commit);
   if (!(yield* isHere) && !(yield* Effect.andThen(mirrors.fresh(projectId, 0), isHere))) {
@@ -162,10 +162,7 @@ const createBranch = Effect.fnUntraced(function* (
     case "moved":
       return yield* outcome.tip === null
         ? failure("unavailable", `The repository's server did not accept the branch ${branch}. Try again.`)
-        : failure(
-            "branch_conflict",
-            `The branch ${branch} already exists at another commit (${outcome.tip.slice(0, 12)}).`,
-          );
+        : branchTaken(branch, outcome.tip);
     default:
       return yield* outcome.error;
   }
