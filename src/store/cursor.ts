@@ -45,6 +45,12 @@ export const cutPage = <A>(rows: readonly A[], limit: number, position: (row: A)
   };
 };
 
+/** The same for records by their creation, newest first. */
+export const cutNewest = <A extends { readonly createdAt: number; readonly id: string }>(
+  rows: readonly A[],
+  limit: number,
+): Page<A> => cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+
 const NUMBER_FORM = /^[1-9]\d{0,15}$/;
 
 /** Reads the cursor of a list that is ordered by one number, descending. Null stays null. */

@@ -17,7 +17,7 @@ import {
   OPENED,
   type ChangeRequestColumns,
 } from "../ports/change-request-steps.ts";
-import { cutPage, readCursor } from "../../../store/cursor.ts";
+import { cutNewest, readCursor } from "../../../store/cursor.ts";
 import { Taken } from "../../../store/ports/errors.ts";
 import {
   ChangeRequests,
@@ -31,7 +31,7 @@ import { makeActorMemory } from "../../../store/postgres/actor-memory.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { plannedAnew, onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
-import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, json, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
 import { appendFor } from "../../../store/postgres/outbox.ts";
 import { hasRoleIn } from "../../../store/postgres/people/roles.ts";
 import { hasSpoken } from "./reviewers.ts";
@@ -244,14 +244,13 @@ const makeLists = (sql: SqlClient.SqlClient): Pick<Service, "list" | "listForRea
       SELECT ${sql.literal(COLUMNS)}, ${reviewAsked(sql, reader)} AS "reviewAsked" FROM change_requests
       WHERE ${scope} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
         ${sessionId === undefined ? sql.literal("") : sql`AND session_id = ${sessionId}::uuid`}
-        ${isReviewAsked ? ofReviewer : sql.literal("")} ${after(sql, { at: "created_at", id: "id" }, position)}
-      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`.pipe(
+        ${isReviewAsked ? ofReviewer : sql.literal("")} ${newestPage(sql, position, limit)}`.pipe(
       status === null && sessionId === undefined && !isReviewAsked ? identity : plannedAnew,
     );
     const items = rows.map(({ reviewAsked: asking, ...row }) =>
       Object.assign(toRequest(row), { reviewAsked: asking }),
     );
-    return cutPage(items, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutNewest(items, limit);
   });
   return {
     list: (projectId, request) =>

@@ -12,7 +12,7 @@ import {
   type Remark,
   type RemarkPlace,
 } from "../ports/remarks.ts";
-import { cutPage, readCursor } from "../../../store/cursor.ts";
+import { cutNewest, readCursor } from "../../../store/cursor.ts";
 import { onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
 import { at, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 import { PERSON_NOW } from "../../../store/postgres/people/roles.ts";
@@ -99,7 +99,7 @@ const makeReads = Effect.gen(function* () {
             : sql`AND (remark.created_at, remark.id) > (${at(position.at)}, ${position.id}::uuid)`
         }
       ORDER BY remark.created_at, remark.id ${pageLimit(sql, limit)}`;
-    return cutPage(rows.map(toRemark), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+    return cutNewest(rows.map(toRemark), limit);
   }, toStored("remarks.list"));
   const verdicts: Remarks["Service"]["verdicts"] = (requestId) =>
     sql<NamedVerdict>`

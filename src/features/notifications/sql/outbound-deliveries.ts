@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { PersonNow } from "../../../domain/person/role.ts";
 import type { Health } from "../rules/outbound-tries.ts";
-import { cutPage, readCursor } from "../../../store/cursor.ts";
+import { cutNewest, readCursor } from "../../../store/cursor.ts";
 import { dueAfter, healthAfterAll, statusAfter } from "../ports/outbound-results.ts";
 import {
   DELIVERIES_KEPT_EACH,
@@ -16,7 +16,7 @@ import {
 } from "../ports/outbound-deliveries.ts";
 import { makeDisable } from "./outbound-webhooks.ts";
 import { PERSON_NOW } from "../../../store/postgres/people/roles.ts";
-import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, json, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
 
 /** How many deliveries one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -224,9 +224,8 @@ export const layer = Layer.effect(
         const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           SELECT ${columns} FROM outbound_deliveries
-          WHERE outbound_webhook_id = ${webhookId} ${after(sql, { at: "created_at", id: "id" }, position)}
-          ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(toDelivery), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+          WHERE outbound_webhook_id = ${webhookId} ${newestPage(sql, position, limit)}`;
+        return cutNewest(rows.map(toDelivery), limit);
       }, toStored("outboundDeliveries.list")),
       newest: (webhookIds) =>
         sql<Row>`

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { RECEIVERS_MAX, sealedName } from "../rules/outbound-receiver.ts";
 import type { DisabledReason } from "../rules/outbound-tries.ts";
-import { cutPage, readCursor } from "../../../store/cursor.ts";
+import { cutNewest, readCursor } from "../../../store/cursor.ts";
 import { webhookDisabledEvent } from "../../../store/event-rows.ts";
 import { Fenced } from "../../../store/ports/journal.ts";
 import {
@@ -16,7 +16,7 @@ import {
   type ReceiverBehind,
 } from "../ports/outbound-webhooks.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
-import { after, at, json, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, json, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
 import { type Resealing, resealRows } from "../../../store/postgres/reseal.ts";
 
 const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",
@@ -200,9 +200,8 @@ export const layer = Layer.effect(
         const position = yield* readCursor(cursor);
         const rows = yield* sql<Row>`
           SELECT ${sql.literal(COLUMNS)} FROM outbound_webhooks
-          WHERE project_id = ${projectId} ${after(sql, { at: "created_at", id: "id" }, position)}
-          ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(toWebhook), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+          WHERE project_id = ${projectId} ${newestPage(sql, position, limit)}`;
+        return cutNewest(rows.map(toWebhook), limit);
       }, toStored("outboundWebhooks.list")),
       behind: (limit) =>
         sql<ReceiverBehind>`

@@ -47,8 +47,17 @@ export const after = (
     ? sql.literal("")
     : sql` AND (${sql(columns.at)}, ${sql(columns.id)}) < (${at(position.at)}, ${position.id}::uuid)`;
 
+/** The row that an insert returns. */
+export const insertedRow = <Row>([row]: readonly Row[]): Effect.Effect<Row> =>
+  row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row);
+
 /**
  * `LIMIT` of a page and one row more, which says whether another page follows. It is no parameter: a plan that does not
  * know how few rows are read would be made anew for each page, or read all rows.
  */
 export const pageLimit = (sql: SqlClient, limit: number) => sql.literal(`LIMIT ${limit + 1}`);
+
+/** `AND` the rows of a page of a list, newest first (pageLimit). */
+export const newestPage = (sql: SqlClient, position: Position | null, limit: number) =>
+  sql`${after(sql, { at: "created_at", id: "id" }, position)}
+    ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;

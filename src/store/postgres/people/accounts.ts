@@ -3,9 +3,9 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { Accounts, type User, type Account } from "../../ports/people/accounts.ts";
-import { cutPage, readCursor } from "../../cursor.ts";
+import { cutNewest, readCursor } from "../../cursor.ts";
 import type { PageRequest } from "../../ports/page.ts";
-import { after, at, toStored } from "../connection/statement.ts";
+import { at, insertedRow, newestPage, toStored } from "../connection/statement.ts";
 
 const ACCOUNT_COLUMNS = `
   id, name, tier, session_cap AS "sessionCap", active_sessions AS "activeSessions", queued_fires AS "queuedFires"`;
@@ -14,7 +14,7 @@ const USER_COLUMNS = `id, account_id AS "accountId", name, role`;
 type Instant = { readonly createdAt: number };
 
 const toPage = <Row extends Instant & { readonly id: string }>(rows: readonly Row[], limit: number) => {
-  const { items, nextCursor } = cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+  const { items, nextCursor } = cutNewest(rows, limit);
   return { items: items.map(({ createdAt: _, ...row }) => row), nextCursor };
 };
 
@@ -23,8 +23,7 @@ const makeAccounts = (sql: SqlClient.SqlClient) => {
     const position = yield* readCursor(cursor);
     const rows = yield* sql<Account & Instant>`
       SELECT ${sql.literal(ACCOUNT_COLUMNS)}, created_at AS "createdAt" FROM accounts
-      WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
-      ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+      WHERE true ${newestPage(sql, position, limit)}`;
     return toPage(rows, limit);
   }, toStored("accounts.list"));
   const create: (typeof Accounts)["Service"]["create"] = ({ id, name, tier, cap, now }) =>
@@ -32,9 +31,7 @@ const makeAccounts = (sql: SqlClient.SqlClient) => {
       INSERT INTO accounts (id, name, tier, session_cap, created_at)
       VALUES (${id}, ${name}, ${tier}, ${cap}, ${at(now)})
       RETURNING ${sql.literal(ACCOUNT_COLUMNS)}`.pipe(
-      Effect.flatMap(([row]) =>
-        row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
-      ),
+      Effect.flatMap(insertedRow),
       toStored("accounts.create"),
     );
   return { list, create };
@@ -45,8 +42,7 @@ const makeUsers = (sql: SqlClient.SqlClient) => {
     const position = yield* readCursor(cursor);
     const rows = yield* sql<User & Instant>`
       SELECT ${sql.literal(USER_COLUMNS)}, created_at AS "createdAt" FROM users
-      WHERE account_id = ${accountId} ${after(sql, { at: "created_at", id: "id" }, position)}
-      ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`;
+      WHERE account_id = ${accountId} ${newestPage(sql, position, limit)}`;
     return toPage(rows, limit);
   }, toStored("accounts.users"));
   const user: (typeof Accounts)["Service"]["user"] = (id) =>

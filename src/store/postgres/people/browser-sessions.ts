@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Fragment } from "effect/sql/Statement";
-import { cutPage, readCursor } from "../../cursor.ts";
+import { cutNewest, readCursor } from "../../cursor.ts";
 import {
   BrowserSessions,
   IDLE_MS,
@@ -16,7 +16,7 @@ import {
 } from "../../ports/people/browser-sessions.ts";
 import { makeIsAlive } from "./callers.ts";
 import { Endings } from "../connection/endings.ts";
-import { after, at, pageLimit, toStored } from "../connection/statement.ts";
+import { at, newestPage, toStored } from "../connection/statement.ts";
 
 type Port = (typeof BrowserSessions)["Service"];
 
@@ -181,9 +181,8 @@ export const layer = Layer.effect(
           SELECT token.* FROM tokens AS token JOIN users ON users.id = token.user_id
           WHERE token.kind = 'browser' AND token.user_id = ${userId} AND ${isAlive(now)}
         ) AS session
-        WHERE true ${after(sql, { at: "created_at", id: "id" }, position)}
-        ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-      return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        WHERE true ${newestPage(sql, position, limit)}`;
+      return cutNewest(rows, limit);
     }, toStored("browserSessions.list"));
     return { list, ...(yield* makeOpening), ...(yield* makeEnding) };
   }),

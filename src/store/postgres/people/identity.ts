@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
-import { cutPage, readCursor } from "../../cursor.ts";
+import { cutNewest, readCursor } from "../../cursor.ts";
 import type { Grant } from "../../ports/people/grants.ts";
 import { Identity, type NewToken, type Token } from "../../ports/people/identity.ts";
 import type { Account } from "../../ports/people/accounts.ts";
@@ -10,7 +10,7 @@ import { makeCallers, makeIsAlive } from "./callers.ts";
 import { Endings } from "../connection/endings.ts";
 import { ProjectChanges } from "../projects/project-changes.ts";
 import { onSharedConnection } from "../connection/prepared.ts";
-import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { at, insertedRow, json, newestPage, toStored } from "../connection/statement.ts";
 import { roleRank, TOKEN_ROLE } from "./roles.ts";
 
 const TOKEN_COLUMNS = `
@@ -110,17 +110,11 @@ const makeTokens = Effect.gen(function* () {
     const rows = yield* sql<Token>`
         SELECT ${sql.literal(TOKEN_COLUMNS)} FROM tokens
         WHERE account_id = ${accountId} AND ${isUser(userId)} AND kind = 'access' AND sandbox_id IS NULL AND revoked_at IS NULL
-          ${after(sql, { at: "created_at", id: "id" }, position)}
-        ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return cutPage(rows, limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+          ${newestPage(sql, position, limit)}`;
+    return cutNewest(rows, limit);
   }, toStored("identity.listTokens"));
   const createToken: (typeof Identity)["Service"]["createToken"] = (token) =>
-    insertToken(sql, token).pipe(
-      Effect.flatMap(([row]) =>
-        row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
-      ),
-      toStored("identity.createToken"),
-    );
+    insertToken(sql, token).pipe(Effect.flatMap(insertedRow), toStored("identity.createToken"));
   const deleteToken: (typeof Identity)["Service"]["deleteToken"] = ({ accountId, userId }, id, now) =>
     sql`
       UPDATE tokens SET revoked_at = ${at(now)}

@@ -13,7 +13,7 @@ import {
   type UnwantedSession,
 } from "../../ports/people/people.ts";
 import { Endings } from "../connection/endings.ts";
-import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { at, insertedRow, json, newestPage, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits } from "../triggers/fire-moves.ts";
 import { insertToken } from "./identity.ts";
@@ -108,8 +108,7 @@ const makePeople = Effect.gen(function* () {
     const position = yield* readCursor(cursor);
     const rows = yield* sql<Person>`
       SELECT ${columns} FROM users
-      WHERE account_id = ${accountId} ${after(sql, { at: "created_at", id: "id" }, position)}
-      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
+      WHERE account_id = ${accountId} ${newestPage(sql, position, limit)}`;
     return cutPage(rows, limit, personPlace);
   }, toStored("people.list"));
 
@@ -147,20 +146,14 @@ const makeInvitations = Effect.gen(function* () {
       VALUES (${invitation.id}, ${invitation.accountId}, ${invitation.hash}, ${invitation.name}, ${invitation.role},
         ${json(invitation.projects)}::jsonb, ${invitation.createdBy}, ${at(invitation.now)},
         ${at(invitation.expiresAt)})
-      RETURNING ${columns}`.pipe(
-      Effect.flatMap(([row]) =>
-        row === undefined ? Effect.die(new Error("an insert returned no row")) : Effect.succeed(row),
-      ),
-      toStored("people.invite"),
-    );
+      RETURNING ${columns}`.pipe(Effect.flatMap(insertedRow), toStored("people.invite"));
 
   const invitations: Port["invitations"] = Effect.fnUntraced(function* (accountId, { cursor, limit, now }) {
     const position = yield* readCursor(cursor);
     const rows = yield* sql<Invitation>`
       SELECT ${columns} FROM invitations
       WHERE account_id = ${accountId} AND ${isOpen(now)}
-        ${after(sql, { at: "created_at", id: "id" }, position)}
-      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
+        ${newestPage(sql, position, limit)}`;
     return cutPage(rows, limit, personPlace);
   }, toStored("people.invitations"));
 

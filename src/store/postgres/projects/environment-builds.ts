@@ -9,7 +9,7 @@ import type {
   EnvironmentBuildSnapshot,
 } from "../../../machines/environment-build.ts";
 import { firstTransition } from "../../../machines/transition.ts";
-import { cutPage, readCursor } from "../../cursor.ts";
+import { cutNewest, readCursor } from "../../cursor.ts";
 import { buildEvent, buildInstants, logPiece, NEW_BUILD } from "../../environment-build-columns.ts";
 import {
   BUILDS_KEPT,
@@ -19,7 +19,7 @@ import {
   type NewBuild,
 } from "../../ports/projects/environment-builds.ts";
 import { makeActorMemory } from "../actor-memory.ts";
-import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { at, json, newestPage, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { appendFor } from "../outbox.ts";
 import { keeping } from "../events/transition-rows.ts";
@@ -150,9 +150,8 @@ const makeReads = Effect.gen(function* () {
     const position = yield* readCursor(cursor);
     const rows = yield* sql<Row>`
       SELECT ${columns} FROM environment_builds
-      WHERE project_id = ${projectId}${after(sql, { at: "created_at", id: "id" }, position)}
-      ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;
-    return cutPage(rows.map(toBuild), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+      WHERE project_id = ${projectId} ${newestPage(sql, position, limit)}`;
+    return cutNewest(rows.map(toBuild), limit);
   }, toStored("environmentBuilds.list"));
   return { get, newest, ready, newestReady, list };
 });

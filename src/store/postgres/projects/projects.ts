@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
-import { cutPage, readCursor } from "../../cursor.ts";
+import { cutNewest, readCursor } from "../../cursor.ts";
 import { manifestStaleEvent } from "../../event-rows.ts";
 import type { BuildSource } from "../../../domain/environment/environment-source.ts";
 import { projectNameKey } from "../../../domain/project/name.ts";
@@ -336,7 +336,7 @@ export const layer = Layer.effect(
             ${userId === null ? sql.literal("") : sql`AND ${hasRoleIn(sql, userId)}`}
             ${after(sql, { at: "created_at", id: "project.id" }, position)}
           ORDER BY created_at DESC, project.id DESC ${pageLimit(sql, limit)}`;
-        return cutPage(rows.map(toProject), limit, ({ createdAt, id }) => ({ at: createdAt, id }));
+        return cutNewest(rows.map(toProject), limit);
       }, toStored("projects.list")),
       update: (id, change, now) =>
         sql
