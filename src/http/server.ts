@@ -16,7 +16,7 @@ import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/h
 import { requestAmbiguity, upgradeAmbiguity } from "../proxy/ambiguity.ts";
 import { handshakeFault, type HandshakeFault } from "../proxy/handshake.ts";
 import { responseOn } from "../proxy/tunnel.ts";
-import { BadRequest, Internal, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
+import { BadRequest, internalError, isApiError, Unavailable, type ApiError } from "./api/errors.ts";
 import { statusClass } from "../domain/service/metrics.ts";
 import { Measures, nowMs, seconds, Traces, type MeasuresApi, type TracesApi } from "../telemetry/port.ts";
 import { InFlight } from "./operating/in-flight.ts";
@@ -348,12 +348,7 @@ const inOneShape = <R>(
         if (isApiError(error)) return apiErrorResponse(error);
         if (Cause.hasInterruptsOnly(cause)) return HttpServerResponse.empty({ status: 499 });
         yield* Effect.logError("a request failed", cause);
-        return apiErrorResponse(
-          new Internal({
-            error: "Internal error. The cause is in the service's log.",
-            code: "internal_error",
-          }),
-        );
+        return apiErrorResponse(internalError());
       }),
     ),
     Effect.map(withConnectionHeaders),

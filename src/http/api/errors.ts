@@ -74,6 +74,12 @@ const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text
 export const notFound = (what: string): NotFound =>
   new NotFound({ error: `${capitalize(what)} not found.`, code: "not_found" });
 
+export const internalError = () =>
+  new Internal({ error: "Internal error. The cause is in the service's log.", code: "internal_error" });
+
+export const unsupportedMedia = () =>
+  new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });
+
 /**
  * One fault of a request as a sentence: "`limit` must be between 1 and 200.", "Unknown field `prompt`."
  *

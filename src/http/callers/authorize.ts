@@ -28,7 +28,8 @@ import {
   NotFound,
   notFound,
   Unauthorized,
-  UnsupportedMedia,
+  type UnsupportedMedia,
+  unsupportedMedia,
 } from "../api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../reading/body.ts";
 import { sessionHash } from "../pages/dashboard-sessions.ts";
@@ -267,6 +268,3 @@ const requireEmpty = Effect.fnUntraced(function* (request: HttpServerRequest.Htt
   const names = Object.keys(body);
   if (names.length > 0) return yield* unknownFields(names);
 });
-
-const unsupportedMedia = () =>
-  new UnsupportedMedia({ error: "Send the body as application/json.", code: "unsupported_media_type" });

@@ -11,7 +11,7 @@
 import * as Effect from "effect/Effect";
 import type * as Schema from "effect/Schema";
 import { HttpServerRequest } from "effect/http";
-import { badRequest, Forbidden, UnsupportedMedia } from "../api/errors.ts";
+import { badRequest, Forbidden, unsupportedMedia } from "../api/errors.ts";
 import { JSON_LIMIT_BYTES, awaitBody } from "../reading/body.ts";
 import { Addresses } from "../limits.ts";
 
@@ -67,10 +67,7 @@ export const ownPageBody = <A>(
     yield* requireOwnPage;
     yield* awaitBody(request, JSON_LIMIT_BYTES);
     if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? ""))
-      yield* new UnsupportedMedia({
-        error: "Send the body as application/json.",
-        code: "unsupported_media_type",
-      });
+      yield* unsupportedMedia();
     return yield* Effect.mapError(HttpServerRequest.schemaBodyJson(schema), () =>
       badRequest(issue.field, issue.words),
     );

@@ -25,7 +25,7 @@ import {
 } from "../../services/connectors/executor-decision.ts";
 import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 import { parseUuid } from "../../domain/ids.ts";
-import { badRequest, Unauthorized, UnsupportedMedia } from "../api/errors.ts";
+import { badRequest, Unauthorized, unsupportedMedia } from "../api/errors.ts";
 import { awaitBody } from "../reading/body.ts";
 import type { Router } from "./own-api.ts";
 import { callOwnTool } from "./own-call.ts";
@@ -66,11 +66,7 @@ const hasProto = (text: string): boolean => {
 
 /** Reads the message. @returns its text and what it says. */
 const readMessage = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
-    return yield* new UnsupportedMedia({
-      error: "Send the body as application/json.",
-      code: "unsupported_media_type",
-    });
+  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) return yield* unsupportedMedia();
   yield* awaitBody(request, BODY_MAX_BYTES);
   const text = yield* Effect.orDie(request.text);
   const parsed = yield* Effect.try({

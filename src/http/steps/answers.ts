@@ -15,7 +15,7 @@ import type { Reached } from "../../store/ports/people/identity.ts";
 import type { Arrived } from "../api/access.ts";
 import {
   badRequest,
-  Internal,
+  internalError,
   isApiError,
   notFound,
   Unavailable,
@@ -74,14 +74,7 @@ export const answeredBy = <E, R>(
     Effect.catchCause((cause) =>
       Effect.andThen(
         Effect.logError("a relayed request failed", cause),
-        Effect.sync(() =>
-          refuse(
-            new Internal({
-              error: "Internal error. The cause is in the service's log.",
-              code: "internal_error",
-            }),
-          ),
-        ),
+        Effect.sync(() => refuse(internalError())),
       ),
     ),
   );

@@ -10,7 +10,7 @@ import type { Fire } from "../../store/ports/triggers/fires.ts";
 import {
   BadRequest,
   Conflict,
-  Internal,
+  internalError,
   NotFound,
   Unauthorized,
   Unavailable,
@@ -129,10 +129,7 @@ const toApiError = (cause: Cause.Cause<unknown>): ApiError => {
   const error = Cause.squash(cause);
   if (error instanceof StoreError) return databaseUnavailable(error);
   return Cause.hasDies(cause)
-    ? new Internal({
-        error: "Internal error. The cause is in the service's log.",
-        code: "internal_error",
-      })
+    ? internalError()
     : new Unavailable({
         error: "The service is busy with this account. Try again in a moment.",
         code: "busy",
