@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema";
 import { Keyring } from "../services/keyring.ts";
 import { backoff } from "../ground/backoff.ts";
 import { NODE_HEADER, signNodeRequest } from "../domain/service/node-credential.ts";
-import { SandboxError, SandboxProvider, type DaemonLink, type SandboxExit } from "../sandbox/port.ts";
+import { SandboxError, SandboxProvider, SandboxExit, type DaemonLink } from "../sandbox/port.ts";
 import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
 import { nodeCaller } from "./call.ts";
 import { LocalParts } from "./local.ts";
@@ -36,14 +36,7 @@ const away = (operation: Operation, message: string) =>
   new SandboxError({ operation, message, node: "away" });
 
 const decodeError = Schema.decodeUnknownEffect(SandboxError);
-const decodeExit = Schema.decodeUnknownEffect(
-  Schema.NullOr(
-    Schema.Struct({
-      code: Schema.Literals(["exited", "memory_exceeded", "disk_exceeded", "processes_exceeded", "absent"]),
-      message: Schema.String,
-    }),
-  ),
-);
+const decodeExit = Schema.decodeUnknownEffect(Schema.NullOr(SandboxExit));
 
 const lostNode = (operation: Operation) =>
   Effect.fail(new SandboxError({ operation, message: LOST.message, node: "dead" }));

@@ -128,10 +128,11 @@ export const linkRequest = (
   link.kind === "node" ? link.request(request) : { path: request.path, headers: [] };
 
 /** Why a sandbox ended. Reported once, and kept until the sandbox is destroyed. */
-export interface SandboxExit {
-  readonly code: "exited" | "memory_exceeded" | "disk_exceeded" | "processes_exceeded" | "absent";
-  readonly message: string;
-}
+export const SandboxExit = Schema.Struct({
+  code: Schema.Literals(["exited", "memory_exceeded", "disk_exceeded", "processes_exceeded", "absent"]),
+  message: Schema.String,
+});
+export type SandboxExit = typeof SandboxExit.Type;
 
 export interface SandboxListing {
   readonly id: string;

@@ -32,6 +32,7 @@ import { basename, join } from "node:path";
 import * as Schema from "effect/Schema";
 import { runShort } from "../../../starter/short.ts";
 import { SandboxPackages } from "../../packages/of-sandbox.ts";
+import { SandboxExit } from "../../port.ts";
 
 /** sun_path holds 108 bytes. api.md 8 keeps socket paths below 100. */
 const SOCKET_PATH_MAX = 99;
@@ -74,12 +75,7 @@ export type SandboxRecord = typeof SandboxRecord.Type;
 
 const decodeRecord = Schema.decodeUnknownSync(Schema.fromJsonString(SandboxRecord));
 
-const StoredExit = Schema.Struct({
-  code: Schema.Literals(["exited", "memory_exceeded", "disk_exceeded", "processes_exceeded", "absent"]),
-  message: Schema.String,
-});
-export type StoredExit = typeof StoredExit.Type;
-const decodeExit = Schema.decodeUnknownSync(Schema.fromJsonString(StoredExit));
+const decodeExit = Schema.decodeUnknownSync(Schema.fromJsonString(SandboxExit));
 
 /** Sockets need a short path, and sandboxes a path that other users can traverse. The data directory offers neither. */
 export const runDirectoryPath = (installationId: string): string =>
@@ -224,13 +220,13 @@ export const hasDirectory = async (paths: SandboxPaths): Promise<boolean> =>
 export const writeRecord = (paths: SandboxPaths, record: SandboxRecord): Promise<void> =>
   replaceFile(paths.record, JSON.stringify(record));
 
-export const readExit = async (paths: SandboxPaths): Promise<StoredExit | null> => {
+export const readExit = async (paths: SandboxPaths): Promise<SandboxExit | null> => {
   const text = await ifThere(readFile(paths.exit, "utf8"));
   return text === null ? null : decodeExit(text);
 };
 
 /** Keeps the first reason, which ended the sandbox. Later observations are ignored. */
-export const writeExit = async (paths: SandboxPaths, exit: StoredExit): Promise<StoredExit> => {
+export const writeExit = async (paths: SandboxPaths, exit: SandboxExit): Promise<SandboxExit> => {
   const earlier = await readExit(paths);
   if (earlier !== null) return earlier;
   await replaceFile(paths.exit, JSON.stringify(exit));
