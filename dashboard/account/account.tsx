@@ -1,7 +1,8 @@
 /** The account: who is signed in, how many sessions it may have, and its access tokens. */
-import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { type Project, projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { counted } from "../elements/format.ts";
@@ -18,15 +19,7 @@ import { showToken } from "./token.ts";
 type Me = Answer<"GET /v1/me">;
 type Token = Answer<"GET /v1/tokens">["tokens"][number];
 
-const PAGE = 50;
-
-const tokensQuery = infiniteQueryOptions({
-  queryKey: ["tokens"],
-  queryFn: ({ pageParam }) =>
-    request("GET /v1/tokens", { query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) } }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ next_cursor: next }) => next,
-});
+const tokensQuery = pagedQuery(["tokens"], (query) => request("GET /v1/tokens", { query }));
 
 const holdersQuery = queryOptions({
   queryKey: ["people", "holders"],

@@ -1,8 +1,9 @@
 /** Where the reader is signed in, and the providers that she can add to herself. */
-import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { getJson } from "../api/api.ts";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { queries } from "../api/queries.ts";
 import { ask } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
@@ -16,17 +17,11 @@ import { browserName } from "./browser-name.ts";
 type Browser = Answer<"GET /v1/me/browsers">["browsers"][number];
 type Identity = Answer<"GET /v1/me/identities">["identities"][number];
 
-const PAGE = 50;
-
-const browsersQuery = infiniteQueryOptions({
-  queryKey: ["browsers"],
-  queryFn: ({ pageParam }) =>
-    request("GET /v1/me/browsers", {
-      query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) },
-    }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ next_cursor: next }) => next,
-});
+const browsersQuery = pagedQuery(["browsers"], (query) =>
+  request("GET /v1/me/browsers", {
+    query,
+  }),
+);
 
 const identitiesQuery = queryOptions({
   queryKey: ["identities"],

@@ -1,8 +1,9 @@
 /** What happened since the reader last looked, in all projects that she sees. */
-import { infiniteQueryOptions, keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { queries } from "../api/queries.ts";
 import { counted, now, sentence } from "../elements/format.ts";
 import { fireLink, firesLink, projectLink, refusedLink } from "../elements/parts.ts";
@@ -14,25 +15,13 @@ import { Empty, More, Pick, Prose, Tag, Time } from "../ui/parts.tsx";
 import { entrySubject, entryText } from "../../src/domain/service/news-words.ts";
 import { dayText, type Entry, isNew, type Row, withCounts } from "./words.ts";
 
-const PAGE = 50;
-
 /** Whether the address asks for the reader's own entries alone. */
 const isOwnOnly = (query: URLSearchParams): boolean => query.get("only") === "mine";
 
 const activityQuery = (isOwn: boolean) =>
-  infiniteQueryOptions({
-    queryKey: ["activity", isOwn],
-    queryFn: ({ pageParam }) =>
-      request("GET /v1/activity", {
-        query: {
-          limit: PAGE,
-          ...(isOwn && { own: "true" as const }),
-          ...(pageParam !== null && { cursor: pageParam }),
-        },
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
+  pagedQuery(["activity", isOwn], (query) =>
+    request("GET /v1/activity", { query: { ...query, ...(isOwn && { own: "true" as const }) } }),
+  );
 
 /** A reader who follows a link and comes back soon still finds what was new. */
 const SAME_LOOK_MS = 15 * 60_000;

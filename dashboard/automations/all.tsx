@@ -1,7 +1,8 @@
 /** The triggers of all projects that the reader sees. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { queries } from "../api/queries.ts";
 import { counted } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -12,15 +13,7 @@ import { LastRun, Schedule, State, type Summary } from "./row-parts.tsx";
 type Project = Answer<"GET /v1/triggers">["projects"][number];
 
 /** How many projects are read at a time. Those without triggers are not shown. */
-const PAGE = 50;
-
-const projectsQuery = infiniteQueryOptions({
-  queryKey: ["triggers of all"],
-  queryFn: ({ pageParam }) =>
-    request("GET /v1/triggers", { query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) } }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ next_cursor: next }) => next,
-});
+const projectsQuery = pagedQuery(["triggers of all"], (query) => request("GET /v1/triggers", { query }));
 
 const TriggerRow = ({ project, trigger }: { readonly project: Project; readonly trigger: Summary }) => {
   const { slug, name, type, enabled, cron, next_fire_at: next, last_fire: last } = trigger;

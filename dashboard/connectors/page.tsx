@@ -1,7 +1,8 @@
 /** A project's connectors: what each needs from a person, its tools and what changed in them, and the agents' calls. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { orNull, request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -18,19 +19,10 @@ import { WaitingCalls } from "./waiting.tsx";
 type Listing = Answer<"GET /v1/projects/:pid/connectors">;
 type Call = Answer<"GET /v1/projects/:pid/executor/calls">["calls"][number];
 
-const PAGE = 50;
-
 const callsQuery = (pid: string) =>
-  infiniteQueryOptions({
-    queryKey: ["executor-calls", pid],
-    queryFn: ({ pageParam }) =>
-      request("GET /v1/projects/:pid/executor/calls", {
-        params: { pid },
-        query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) },
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
+  pagedQuery(["executor-calls", pid], (query) =>
+    request("GET /v1/projects/:pid/executor/calls", { params: { pid }, query }),
+  );
 
 /** The words for a state, its colour, and what a person does next. Other states are shown as they are. */
 const STATES: Readonly<Record<string, Words>> = {

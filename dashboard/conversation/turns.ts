@@ -1,5 +1,5 @@
 /** A conversation as the page shows it: entries in the agent's order, with a head and a foot for each of its turns. It uses no document. */
-import type { Item } from "./reading/model.ts";
+import { addUsage, type Item } from "./reading/model.ts";
 import type { Usage } from "../wire.d.ts";
 
 /** How much the agent changed, as far as its tools tell. */
@@ -79,13 +79,6 @@ const turnsOf = (items: readonly Item[]): readonly Turn[] => {
   return turns;
 };
 
-const sum = (a: Usage, b: Usage): Usage => ({
-  input_tokens: a.input_tokens + b.input_tokens,
-  output_tokens: a.output_tokens + b.output_tokens,
-  cached_tokens: a.cached_tokens + b.cached_tokens,
-  cost_usd: a.cost_usd + b.cost_usd,
-});
-
 /** The lines of a patch that begin with a sign, without the names of its files. */
 const signed = (patch: string, sign: "+" | "-"): number =>
   patch.split("\n").filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3) + " ")).length;
@@ -115,7 +108,7 @@ const footOf = ({ items }: Turn, isCut: boolean): TurnFoot => {
     id: items.findLast(({ turn_id: id }) => id !== null)?.turn_id ?? null,
     durationMs:
       isCut || ends.length === 0 ? null : Math.max(...ends) - Date.parse(items[0]?.created_at ?? ""),
-    usage: isCut || spent.length === 0 ? null : spent.reduce(sum),
+    usage: isCut || spent.length === 0 ? null : spent.reduce(addUsage),
     changes: isCut ? null : changesIn(items),
   };
 };

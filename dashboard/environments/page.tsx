@@ -1,7 +1,8 @@
 /** What a project's sandboxes run on, and the builds of its Dockerfile. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { queries } from "../api/queries.ts";
 import { counted, elapsed, moment, shortId } from "../elements/format.ts";
 import { headOf } from "../projects/head.tsx";
@@ -14,19 +15,10 @@ import { environmentBuild } from "./one.tsx";
 import { BuildActs, BuildFailure, BuildState, Unread } from "./parts.tsx";
 import { type About, type Environment, Source } from "./source.tsx";
 
-const PAGE = 50;
-
 const buildsQuery = (pid: string) =>
-  infiniteQueryOptions({
-    queryKey: ["builds", pid],
-    queryFn: ({ pageParam }) =>
-      request("GET /v1/projects/:pid/environment/builds", {
-        params: { pid },
-        query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) },
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
+  pagedQuery(["builds", pid], (query) =>
+    request("GET /v1/projects/:pid/environment/builds", { params: { pid }, query }),
+  );
 
 const SETUP = `[environment]
 setup = "npm ci"`;

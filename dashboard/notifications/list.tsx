@@ -1,6 +1,7 @@
 /** A project's outbound webhooks: systems and chats that hear of its events. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -12,19 +13,10 @@ import { Detail, Empty, More, Row, Tag, Time } from "../ui/parts.tsx";
 import { EVENTS } from "../../src/features/notifications/rules/events.ts";
 import { add, FORMATS, REASONS, type Receiver, setStatus, test } from "./receivers.ts";
 
-const PAGE = 50;
-
 const receiversQuery = (pid: string) =>
-  infiniteQueryOptions({
-    queryKey: ["receivers", pid],
-    queryFn: ({ pageParam }) =>
-      request("GET /v1/projects/:pid/webhooks", {
-        params: { pid },
-        query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) },
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
+  pagedQuery(["receivers", pid], (query) =>
+    request("GET /v1/projects/:pid/webhooks", { params: { pid }, query }),
+  );
 
 const Last = ({ last_delivery: last }: Receiver) =>
   last === null ? (

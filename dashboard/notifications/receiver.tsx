@@ -1,6 +1,7 @@
 /** One receiver of a project's events, and what it was sent. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import type { Project } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -19,19 +20,10 @@ import {
   triedWords,
 } from "./receivers.ts";
 
-const PAGE = 50;
-
 const deliveriesQuery = (pid: string, id: string) =>
-  infiniteQueryOptions({
-    queryKey: ["deliveries", pid, id],
-    queryFn: ({ pageParam }) =>
-      request("GET /v1/projects/:pid/webhooks/:id/deliveries", {
-        params: { pid, id },
-        query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) },
-      }),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor: next }) => next,
-  });
+  pagedQuery(["deliveries", pid, id], (query) =>
+    request("GET /v1/projects/:pid/webhooks/:id/deliveries", { params: { pid, id }, query }),
+  );
 
 interface Shown {
   readonly project: Project;

@@ -1,8 +1,9 @@
 /** The people of the account and its open invitations. An owner invites, changes roles, and deactivates. */
-import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { ApiError } from "../api/api.ts";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { projectsQuery } from "../api/projects.ts";
 import { queries } from "../api/queries.ts";
 import { ask, tell } from "../frame/dialog.ts";
@@ -18,15 +19,7 @@ type Person = Answer<"GET /v1/people">["people"][number];
 type Invitation = Answer<"GET /v1/invitations">["invitations"][number];
 type Project = Answer<"GET /v1/projects">["projects"][number];
 
-const PAGE = 50;
-
-const peopleQuery = infiniteQueryOptions({
-  queryKey: ["people", "list"],
-  queryFn: ({ pageParam }) =>
-    request("GET /v1/people", { query: { limit: PAGE, ...(pageParam !== null && { cursor: pageParam }) } }),
-  initialPageParam: null as string | null,
-  getNextPageParam: ({ next_cursor: next }) => next,
-});
+const peopleQuery = pagedQuery(["people", "list"], (query) => request("GET /v1/people", { query }));
 
 const invitationsQuery = queryOptions({
   queryKey: ["invitations"],

@@ -1,7 +1,8 @@
 /** The account's projects. */
-import { infiniteQueryOptions, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Answer } from "../../src/cli/contract.ts";
 import { request } from "../api/client.ts";
+import { pagedQuery } from "../api/lists.ts";
 import { queries } from "../api/queries.ts";
 import { moment } from "../elements/format.ts";
 import { projectLink } from "../elements/parts.ts";
@@ -22,13 +23,9 @@ type Project = Answer<"GET /v1/projects">["projects"][number];
 const PAGE = 200;
 
 /** Newest first. */
-const listQuery = infiniteQueryOptions({
-  queryKey: ["list of projects"],
-  queryFn: ({ pageParam: cursor }) =>
-    request("GET /v1/projects", { query: { limit: PAGE, ...(cursor !== null && { cursor }) } }),
-  initialPageParam: null as string | null,
-  getNextPageParam: (last) => last.next_cursor,
-});
+const listQuery = pagedQuery(["list of projects"], (query) =>
+  request("GET /v1/projects", { query: { ...query, limit: PAGE } }),
+);
 
 const Card = ({ project }: { readonly project: Project }) => (
   <li className="card">

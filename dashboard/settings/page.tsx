@@ -1,8 +1,7 @@
 /** A project's settings, by section: its name, its people, its repository, its triggers, its saved work, its end. */
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Answer } from "../../src/cli/contract.ts";
-import { ApiError } from "../api/api.ts";
-import { request } from "../api/client.ts";
+import { orNull, request } from "../api/client.ts";
 import { queries } from "../api/queries.ts";
 import type { Project } from "../api/projects.ts";
 import { ask } from "../frame/dialog.ts";
@@ -34,16 +33,6 @@ interface Shown {
   /** Null: the node that has the saves cannot be reached. */
   readonly saves: Answer<"GET /v1/projects/:pid/saves"> | null;
 }
-
-/** Null for a refusal with one of these statuses. */
-const unless = async <A,>(statuses: readonly number[], answer: Promise<A>): Promise<A | null> => {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ApiError && statuses.includes(error.status)) return null;
-    throw error;
-  }
-};
 
 const NameAndBranch = ({ project: { id: pid, name, default_branch: branch } }: Shown) => {
   const save = async (typed: Readonly<Record<string, string>>): Promise<void> => {
@@ -304,9 +293,9 @@ export const pages = {
       const [project, setup, members, saves] = await Promise.all([
         request("GET /v1/projects/:pid", { params }),
         // The repository's server may be away.
-        unless([403, 404, 409, 503], request("GET /v1/projects/:pid/setup", { params })),
+        orNull(request("GET /v1/projects/:pid/setup", { params }), [403, 404, 409, 503]),
         readMembers(pid),
-        unless([503], request("GET /v1/projects/:pid/saves", { params })),
+        orNull(request("GET /v1/projects/:pid/saves", { params }), [503]),
       ]);
       return { project, gitUrl: setup?.repository.url ?? null, members, saves };
     },

@@ -16,13 +16,12 @@ import { turnState } from "./turn-state.ts";
 
 const TICK_MS = 1000;
 
-const TurnLine = ({
-  conversation,
-  session,
-}: {
+interface Shown {
   readonly conversation: Conversation;
   readonly session: Session;
-}) => {
+}
+
+const TurnLine = ({ conversation, session }: Shown) => {
   const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     // oxlint-disable-next-line no-restricted-globals -- the browser's timer
@@ -45,13 +44,7 @@ const TurnLine = ({
 };
 
 /** A turn that has ended has its cost at its end. Where the runtime knows no price, the session's cost is the one that the service counted. */
-const Costs = ({
-  conversation,
-  session,
-}: {
-  readonly conversation: Conversation;
-  readonly session: Session;
-}) => {
+const Costs = ({ conversation, session }: Shown) => {
   const { usage } = conversation;
   const isPriced = usage.cost_usd > 0;
   const { data: counted = [] } = useQuery(

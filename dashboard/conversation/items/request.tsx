@@ -157,15 +157,13 @@ const QuestionField = (field: Field) => {
   );
 };
 
-const QuestionsForm = ({
-  request,
-  draft,
-  asked,
-}: {
+interface Asking {
   readonly request: Request;
   readonly draft: Draft;
   readonly asked: Asked;
-}) => (
+}
+
+const QuestionsForm = ({ request, draft, asked }: Asking) => (
   <>
     {request.questions.map((question, index) => (
       <QuestionField key={index} question={question} index={index} draft={draft} />
@@ -232,15 +230,7 @@ const chooseTyped = (input: EventTarget): void => {
 };
 
 /** The fields of the answer, and its buttons. */
-const Fields = ({
-  request,
-  draft,
-  asked,
-}: {
-  readonly request: Request;
-  readonly draft: Draft;
-  readonly asked: Asked;
-}) => {
+const Fields = ({ request, draft, asked }: Asking) => {
   if (request.plan !== undefined) return <PlanForm modes={request.plan.modes} draft={draft} asked={asked} />;
   return request.kind === "permission" ? (
     <PermissionForm draft={draft} asked={asked} />

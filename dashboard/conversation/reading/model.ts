@@ -153,10 +153,10 @@ export const turnUsage = ({ order, older, floor }: Conversation): Usage | null =
   const first = read.findIndex((item) => item.turn_id === id);
   if (first === 0 && older !== null) return null;
   const spent = read.slice(first).flatMap((item) => (item.turn_id === id && item.usage ? [item.usage] : []));
-  return spent.length === 0 ? null : spent.reduce(sum);
+  return spent.length === 0 ? null : spent.reduce(addUsage);
 };
 
-const sum = (a: Usage, b: Usage): Usage => ({
+export const addUsage = (a: Usage, b: Usage): Usage => ({
   input_tokens: a.input_tokens + b.input_tokens,
   output_tokens: a.output_tokens + b.output_tokens,
   cached_tokens: a.cached_tokens + b.cached_tokens,

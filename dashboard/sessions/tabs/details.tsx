@@ -7,7 +7,7 @@ import { ChangeRows } from "../../change-requests/list.tsx";
 import { sandboxEnvironment } from "../../environments/parts.tsx";
 import { counted, dollars, duration, grouped, moment } from "../../elements/format.ts";
 import { projectLink } from "../../elements/parts.ts";
-import { ACTIVITY_WORDS } from "../../../src/domain/session/activity-words.ts";
+import { ACTIVITY_WORDS, stopWords } from "../../../src/domain/session/activity-words.ts";
 import { agentWords } from "../../projects/project.ts";
 import { SavedPanel } from "../../saved/panel.tsx";
 import { Badge, Facts, IdEnd, Time } from "../../ui/parts.tsx";
@@ -17,15 +17,6 @@ import { BootSteps } from "../boot.tsx";
 import type { Following } from "../following.ts";
 import { Spending } from "./spending.tsx";
 import type { Sandbox, Session, SessionData } from "../session.ts";
-
-/** Why it was stopped. The service's other reasons are words. */
-const STOP_WORDS: Readonly<Record<string, string>> = {
-  user_deactivated: "the person who started it was deactivated",
-  made_room: "it rested, and made room for a session that waited",
-  outdated: "its sandbox was too old for the upgraded service",
-};
-
-const stopWords = ({ stop_reason: reason }: Session): string => STOP_WORDS[reason ?? ""] ?? reason ?? "";
 
 type Step = readonly [label: string, at: string | null | undefined, detail?: string | undefined];
 
@@ -37,7 +28,7 @@ const stepsOf = (session: Session, sandbox: Sandbox | null) => {
     ["Sandbox live", sandbox?.active_at],
     ["Running", session.running_at],
     ["Sandbox ended", sandbox?.ended_at],
-    ["Asleep", status === "stopped" ? session.stopped_at : null, stopWords(session)],
+    ["Asleep", status === "stopped" ? session.stopped_at : null, stopWords(session.stop_reason ?? "")],
     ["Failed", status === "failed" ? failure?.at : null, failure?.code],
   ];
   return all

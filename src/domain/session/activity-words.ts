@@ -13,6 +13,15 @@ export const ACTIVITY_WORDS = {
   done: { word: "Done", group: "done" },
 } as const;
 
+const STOP_WORDS: Readonly<Record<string, string>> = {
+  user_deactivated: "the person who started it was deactivated",
+  made_room: "it rested, and made room for a session that waited",
+  outdated: "its sandbox was too old for the upgraded service",
+};
+
+/** Why it was stopped. The service's other reasons are words. */
+export const stopWords = (reason: string): string => STOP_WORDS[reason] ?? reason;
+
 /** A group of a list of sessions. Its word is that of the activity with its name. */
 export type ActivityGroup = (typeof ACTIVITY_WORDS)[keyof typeof ACTIVITY_WORDS]["group"];
 

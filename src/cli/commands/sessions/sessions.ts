@@ -1,4 +1,5 @@
 /** `platform sessions`. */
+import { stopWords } from "../../../domain/session/activity-words.ts";
 import { ACTIVITIES } from "../../../domain/session/session-activity.ts";
 import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
@@ -50,21 +51,13 @@ const activities = (text: string, label: string): string =>
     .map((name) => parseWord(name, ACTIVITIES, label))
     .join(",");
 
-const STOP_WORDS: Readonly<Record<string, string>> = {
-  user_deactivated: "the person who started it was deactivated",
-  made_room: "it rested, and made room for a session that waited",
-  outdated: "its sandbox was too old for the upgraded service",
-};
-const stopWords = ({ stop_reason: reason }: Session): string | null =>
-  reason === null ? null : (STOP_WORDS[reason] ?? reason);
-
 const sessionText = (session: Session): string =>
   fields([
     ["session", session.id],
     ["name", session.name],
     ["state", stateLine(session)],
     ["failure", session.failure && `${session.failure.message} (${session.failure.code})`],
-    ["stop reason", stopWords(session)],
+    ["stop reason", session.stop_reason && stopWords(session.stop_reason)],
     ["waits for", session.waits_for && `${WAITS[session.waits_for.kind]}: ${session.waits_for.text}`],
     ["last turn", lastTurn(session)],
     ...savedFields(session),
