@@ -15,6 +15,15 @@ export const cutFront = (text: string, maxLength: number): string =>
 export const cutText = (text: string, maxLength: number): string =>
   text.length <= maxLength ? text : text.slice(0, maxLength).replace(/[\ud800-\udbff]$/u, "");
 
+/** Null: its percent escapes are invalid. */
+export const decodePercent = (text: string): string | null => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+};
+
 const EXCERPT_LENGTH = 64;
 /** The beginning of a text, for a message about it. */
 export const excerpt = (text: string): string =>

@@ -1,5 +1,6 @@
 /** The operator's mail server and the sender of the service's mail, as PLATFORM_SMTP_URL and PLATFORM_MAIL_FROM name them. */
 import * as Result from "effect/Result";
+import { decodePercent } from "../text.ts";
 
 export interface MailServer {
   readonly host: string;
@@ -25,21 +26,13 @@ export const MAIL_SERVER_EXPECTED =
 export const MAIL_FROM_EXPECTED =
   "an address or `Name <address>` in one line of ASCII, for example Platform <platform@example.com>";
 
-const unescape = (text: string): string | null => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
-};
-
 /** @returns the server, or what was expected; never the given value, which may have a password */
 export const parseMailServer = (text: string): Result.Result<MailServer, string> => {
   const url = URL.parse(text);
   const isKnown = url !== null && (url.protocol === "smtp:" || url.protocol === "smtps:");
   if (!isKnown || url.hostname === "" || !/^\/?$/.test(url.pathname) || url.search !== "" || url.hash !== "")
     return Result.fail(MAIL_SERVER_EXPECTED);
-  const [user, password] = [unescape(url.username), unescape(url.password)];
+  const [user, password] = [decodePercent(url.username), decodePercent(url.password)];
   // A user without a password, or the reverse, is a mistake in writing the URL.
   if (user === null || password === null || (user === "") !== (password === ""))
     return Result.fail(MAIL_SERVER_EXPECTED);

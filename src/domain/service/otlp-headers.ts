@@ -1,5 +1,6 @@
 /** Headers of requests to a collector, as OTEL_EXPORTER_OTLP_HEADERS has them. */
 import * as Result from "effect/Result";
+import { decodePercent } from "../text.ts";
 
 const EXPECTED = "`name=value` pairs, separated by commas, with percent escapes in values";
 /** A header's name, and a value without control characters. */
@@ -18,12 +19,4 @@ export const parseOtlpHeaders = (text: string): Result.Result<Readonly<Record<st
     headers[name.toLowerCase()] = value;
   }
   return Result.succeed(headers);
-};
-
-const decodePercent = (text: string): string | null => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
 };
