@@ -187,6 +187,14 @@ export interface ConversationObserver {
   readonly titled: (title: string) => void;
 }
 
+/** Before an adapter is connected. */
+export const NO_OBSERVER: ConversationObserver = {
+  item: () => undefined,
+  grown: () => undefined,
+  turn: () => undefined,
+  titled: () => undefined,
+};
+
 /** Receives what is followed of a runtime. */
 export interface Observers {
   readonly turns: TurnObserver;

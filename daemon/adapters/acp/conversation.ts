@@ -21,7 +21,7 @@ import {
 } from "../../../src/domain/conversation/conversation.ts";
 import { isClosed } from "../../../src/domain/conversation/growing.ts";
 import { cutText } from "../../../src/domain/text.ts";
-import type { ConversationObserver, ItemDraft } from "../adapter.ts";
+import { type ConversationObserver, type ItemDraft, NO_OBSERVER } from "../adapter.ts";
 import {
   type Asking,
   readRequest,
@@ -108,12 +108,7 @@ export class AcpConversation {
   readonly #workspace: string;
   readonly #prefix = `acp_${randomBytes(6).toString("hex")}`;
   #count = 0;
-  #observer: ConversationObserver = {
-    item: () => undefined,
-    grown: () => undefined,
-    turn: () => undefined,
-    titled: () => undefined,
-  };
+  #observer: ConversationObserver = NO_OBSERVER;
   #now: () => number = () => 0;
   #turn = newTurn(null, null);
   /** The id of the newest turn. */

@@ -14,7 +14,7 @@
  */
 import { isRecord } from "../../../src/ground/record.ts";
 import { noteItem } from "../../conversation/note.ts";
-import type { ConversationObserver, ItemDraft } from "../adapter.ts";
+import { type ConversationObserver, type ItemDraft, NO_OBSERVER } from "../adapter.ts";
 import type { PassedCalls } from "../../agent/passed-calls.ts";
 import { withPassedTokens, messageItems, TOP, type Place } from "./items.ts";
 import { toolCommand, requestItem, type Settled } from "./requests.ts";
@@ -66,12 +66,7 @@ export interface ConversationStream {
 export class OpencodeConversation {
   #stream: ConversationStream = {
     title: "",
-    observer: {
-      item: () => undefined,
-      grown: () => undefined,
-      turn: () => undefined,
-      titled: () => undefined,
-    },
+    observer: NO_OBSERVER,
     now: () => 0,
     onUnsettled: () => undefined,
   };
