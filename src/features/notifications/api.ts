@@ -4,6 +4,7 @@ import { OUTBOUND_EVENTS } from "./rules/events.ts";
 import { OUTBOUND_FORMATS } from "./rules/outbound-format.ts";
 import { DISABLED_REASONS } from "./rules/outbound-tries.ts";
 import { Access, Authorized } from "../../http/api/access.ts";
+import { page, remove, show } from "../../http/api/endpoints.ts";
 import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
 
@@ -55,14 +56,8 @@ const NewWebhookWire = Schema.Struct({ ...webhookFields, secret }).annotate({
   identifier: "NewOutboundWebhook",
 });
 
-const WebhookPage = Schema.Struct({
-  webhooks: Schema.Array(WebhookWire),
-  next_cursor: nullable(Schema.String),
-});
-const DeliveryPage = Schema.Struct({
-  deliveries: Schema.Array(DeliveryWire),
-  next_cursor: nullable(Schema.String),
-});
+const WebhookPage = page({ webhooks: Schema.Array(WebhookWire) });
+const DeliveryPage = page({ deliveries: Schema.Array(DeliveryWire) });
 
 const url = optionalText(2048);
 const events = Schema.Array(Schema.Literals(OUTBOUND_EVENTS)).check(
@@ -114,22 +109,14 @@ export class OutboundWebhooksGroup extends HttpApiGroup.make("outboundWebhooks")
       success: NewWebhookWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "govern_project"),
-    HttpApiEndpoint.get("get", "/:id", {
-      params: webhookParams,
-      success: WebhookWire,
-      error: NotFound,
-    }).annotate(Access, "read_project"),
+    show("get", "/:id", { params: webhookParams, success: WebhookWire, privilege: "read_project" }),
     HttpApiEndpoint.patch("change", "/:id", {
       params: webhookParams,
       payload: Change,
       success: WebhookWire,
       error: [BadRequest, NotFound, Conflict],
     }).annotate(Access, "govern_project"),
-    HttpApiEndpoint.delete("delete", "/:id", {
-      params: webhookParams,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "govern_project"),
+    remove("delete", "/:id", { params: webhookParams, privilege: "govern_project" }),
     HttpApiEndpoint.post("test", "/:id/test", {
       params: webhookParams,
       success: Tested,

@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema";
-import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { Access, Authorized } from "../../http/api/access.ts";
+import { remove } from "../../http/api/endpoints.ts";
 import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText } from "../../http/api/schemas.ts";
 import { DeliveryWire, Tested } from "./api.ts";
@@ -62,11 +63,7 @@ export class OwnNoticesGroup extends HttpApiGroup.make("ownNotices")
       success: NoticesWire,
       error: BadRequest,
     }).annotate(Access, "manage_own_notices"),
-    HttpApiEndpoint.delete("remove", "/:place", {
-      params,
-      success: HttpApiSchema.NoContent,
-      error: NotFound,
-    }).annotate(Access, "manage_own_notices"),
+    remove("remove", "/:place", { params, privilege: "manage_own_notices" }),
     HttpApiEndpoint.post("test", "/:place/test", {
       params,
       success: Tested,

@@ -98,6 +98,8 @@ export const uncountedLines = ({
   return `${head}${table(["SESSION", "STOP IT WITH", "WHY"], rows, "")}`;
 };
 
+const REMOVED = "The limit is removed.\n";
+
 /** Sets or removes a limit that owners of the account set. */
 const ofAccount = async (
   api: () => Client,
@@ -125,7 +127,7 @@ const ofAccount = async (
   if (limit === undefined)
     throw new Failure(EXIT.notFound, "not_found", { message: "Limit of spend not found." });
   const { text } = await api().call("DELETE /v1/spend-limits/:id", { params: { id: limit.id } });
-  return { json: text, text: "The limit is removed.\n" };
+  return { json: text, text: REMOVED };
 };
 
 const account = command({
@@ -174,7 +176,7 @@ const session = command({
     const payload = amountIn(typed);
     if (payload === null) {
       const { text } = await api().call("DELETE /v1/projects/:pid/sessions/:sid/spend-limit", { params });
-      return { json: text, text: "The limit is removed.\n" };
+      return { json: text, text: REMOVED };
     }
     const { value, text } = await api().call("PUT /v1/projects/:pid/sessions/:sid/spend-limit", {
       params,
@@ -201,7 +203,7 @@ const trigger = command({
     const payload = amountIn(typed);
     if (payload === null) {
       const { text } = await api().call("DELETE /v1/projects/:pid/triggers/:slug/spend-limit", { params });
-      return { json: text, text: "The limit is removed.\n" };
+      return { json: text, text: REMOVED };
     }
     const { value, text } = await api().call("PUT /v1/projects/:pid/triggers/:slug/spend-limit", {
       params,

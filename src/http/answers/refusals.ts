@@ -17,6 +17,12 @@ export const databaseUnavailable = ({ isDiskFull = false }: StoreError): Unavail
     code: "database_unavailable",
   });
 
+export const sandboxAway = (): Unavailable =>
+  new Unavailable({
+    error: "The sandbox does not answer now. Try again in a moment.",
+    code: "sandbox_away",
+  });
+
 export const capReached = ({
   limit,
   activeSessions,

@@ -77,6 +77,16 @@ const query = pageQuery;
 const success = MachineWire;
 const error = [BadRequest, NotFound] as const;
 
+const machine = <
+  const Name extends string,
+  const Path extends `/${string}`,
+  Params extends Schema.Struct.Fields,
+>(
+  name: Name,
+  path: Path,
+  params: Params,
+) => HttpApiEndpoint.get(name, path, { params, query, success, error }).annotate(Access, "read_project");
+
 /** State machines: their definitions, and why an actor is in its state. */
 export class MachinesGroup extends HttpApiGroup.make("machines")
   .add(
@@ -87,36 +97,11 @@ export class MachinesGroup extends HttpApiGroup.make("machines")
       Access,
       "see_queue",
     ),
-    HttpApiEndpoint.get("session", "/projects/:pid/sessions/:sid/machine", {
-      params: sessionParams,
-      query,
-      success,
-      error,
-    }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("sandbox", "/projects/:pid/sessions/:sid/sandbox/machine", {
-      params: sessionParams,
-      query,
-      success,
-      error,
-    }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("conversation", "/projects/:pid/sessions/:sid/conversation/machine", {
-      params: sessionParams,
-      query,
-      success,
-      error,
-    }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("trigger", "/projects/:pid/triggers/:slug/machine", {
-      params: triggerParams,
-      query,
-      success,
-      error,
-    }).annotate(Access, "read_project"),
-    HttpApiEndpoint.get("changeRequest", "/projects/:pid/change-requests/:number/machine", {
-      params: numberParams,
-      query,
-      success,
-      error,
-    }).annotate(Access, "read_project"),
+    machine("session", "/projects/:pid/sessions/:sid/machine", sessionParams),
+    machine("sandbox", "/projects/:pid/sessions/:sid/sandbox/machine", sessionParams),
+    machine("conversation", "/projects/:pid/sessions/:sid/conversation/machine", sessionParams),
+    machine("trigger", "/projects/:pid/triggers/:slug/machine", triggerParams),
+    machine("changeRequest", "/projects/:pid/change-requests/:number/machine", numberParams),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

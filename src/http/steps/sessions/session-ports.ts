@@ -6,19 +6,14 @@ import { withLink } from "../../../services/answered.ts";
 import { serviceContext } from "../../../services/sessions/service-context.ts";
 import { Sandboxes } from "../../../store/ports/sessions/sandboxes.ts";
 import { Caller } from "../../api/access.ts";
-import { Conflict, Unavailable } from "../../api/errors.ts";
+import { Conflict } from "../../api/errors.ts";
+import { sandboxAway } from "../../answers/refusals.ts";
 import { sessionToEnter } from "../../relay/relay.ts";
 
 const notRunning = () =>
   new Conflict({ error: "The session is not running, so nothing listens.", code: "session_not_running" });
 
-const unreachable = () =>
-  Effect.fail(
-    new Unavailable({
-      error: "The sandbox does not answer now. Try again in a moment.",
-      code: "sandbox_away",
-    }),
-  );
+const unreachable = () => Effect.fail(sandboxAway());
 
 export const sessionPorts = Effect.fnUntraced(
   function* (params: { readonly pid: string; readonly sid: string }) {

@@ -8,6 +8,7 @@ import { Sandboxes } from "../../../store/ports/sessions/sandboxes.ts";
 import type { Session } from "../../../store/ports/sessions/sessions.ts";
 import { Caller } from "../../api/access.ts";
 import { Conflict, GatewayTimeout, notFound, Unavailable } from "../../api/errors.ts";
+import { sandboxAway } from "../../answers/refusals.ts";
 import { sessionFor } from "../answers.ts";
 import { workspaceSides, type SessionPath } from "./session-changes.ts";
 
@@ -42,14 +43,8 @@ const REFUSALS: Readonly<
       error: "Git cannot read the repository in the workspace. The agent may have changed or removed it.",
       code: "workspace_unreadable",
     }),
-  runtime_not_ready: () => away(),
+  runtime_not_ready: () => sandboxAway(),
 };
-
-const away = () =>
-  new Unavailable({
-    error: "The sandbox does not answer now. Try again in a moment.",
-    code: "sandbox_away",
-  });
 
 /** Says where the work of a session without a sandbox is. */
 const notRunning = ({ id, saved }: Session) => {
@@ -82,8 +77,8 @@ const compareLive = Effect.fnUntraced(function* (params: SessionPath) {
 
 const FAULTS = {
   WorkspaceRefused: refuse,
-  DaemonUnreachable: () => Effect.fail(away()),
-  SandboxError: () => Effect.fail(away()),
+  DaemonUnreachable: () => Effect.fail(sandboxAway()),
+  SandboxError: () => Effect.fail(sandboxAway()),
 };
 
 /** `GET …/sessions/{sid}/workspace/changes` */
