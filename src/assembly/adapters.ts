@@ -107,16 +107,14 @@ export interface Place {
   readonly modelDoor?: ModelDoor;
 }
 
+type Data = Pick<Place, "config" | "dataDir" | "installation">;
+
 /** Whether and how long the store's tokens need a sign-in. */
 export const tokenSignIn = ({ signIn }: Pick<Config, "signIn">) =>
   Layer.succeed(TokenSignIn, neededSignInMs(signIn));
 
 /** The migrated store: in DATABASE_URL's Postgres, otherwise in the embedded one. */
-export const store = ({
-  config,
-  dataDir,
-  installation,
-}: Pick<Place, "config" | "dataDir" | "installation">) => {
+export const store = ({ config, dataDir, installation }: Data) => {
   const database =
     config.databaseUrl === null ? Embedded.layer(dataDir) : Client.layer({ url: config.databaseUrl });
   return postgresStore.pipe(
@@ -278,11 +276,7 @@ export const waysOut = ({ config, modelDoor }: Place) => {
  * Where images of sandboxes are. The data directory is closed to other users, so the sandboxes of a root service, which
  * have users of their own, could not use images in it.
  */
-export const imagesDirectory = ({
-  config,
-  dataDir,
-  installation,
-}: Pick<Place, "config" | "dataDir" | "installation">): string => {
+export const imagesDirectory = ({ config, dataDir, installation }: Data): string => {
   if (config.imagesDir !== null) return config.imagesDir;
   if (process.geteuid?.() !== 0) return path.join(dataDir, "images");
   return path.join("/var/lib/platform", installation.installationId.slice(-12), "images");

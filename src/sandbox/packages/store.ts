@@ -39,6 +39,9 @@ export interface Artefact {
 /** There is no room for a file, or the disk refuses it. Not a fault of the registry. */
 export class StoreFull extends Error {}
 
+const notWritten = (cause: unknown): StoreFull =>
+  new StoreFull("the package cache cannot be written", { cause });
+
 const SCOPE = /^(?:public|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const NAME = /^sha(?:256|512)-[0-9a-f]+$/;
 /** The use of a file is noted on the disk if the last note is this old. */
@@ -84,7 +87,7 @@ export class Draft {
       }
       this.bytes += chunk.length;
     } catch (error) {
-      throw new StoreFull("the package cache cannot be written", { cause: error });
+      throw notWritten(error);
     }
   }
 }
@@ -152,7 +155,7 @@ export class ArtefactStore {
     const file = this.#at(path.join("drafts", randomUUID()));
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
     const handle = await open(file, flags, 0o600).catch((error: unknown) => {
-      throw new StoreFull("the package cache cannot be written", { cause: error });
+      throw notWritten(error);
     });
     return new Draft(handle, file, (bytes) => this.#makeRoom(bytes));
   }
@@ -165,7 +168,7 @@ export class ArtefactStore {
       await mkdir(path.dirname(this.#at(name)), { recursive: true, mode: 0o700 });
       await rename(draft.file, this.#at(name));
     } catch (error) {
-      throw new StoreFull("the package cache cannot be written", { cause: error });
+      throw notWritten(error);
     }
     // The same content from another address: the file has replaced it.
     this.#used -= this.#known.get(name)?.bytes ?? 0;

@@ -11,6 +11,7 @@ import type { Redactor } from "../../domain/secret/redactor.ts";
 import { ConnectorServers, type ToolCall, type ToolResult } from "../../connectors/port.ts";
 import { ExecutorCalls, type CallEnd } from "../../store/ports/connectors/executor-calls.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
+import { Measures } from "../../telemetry/port.ts";
 import { withCredential, type Used } from "./use.ts";
 import { serverTarget } from "./connectors.ts";
 import {
@@ -116,10 +117,16 @@ const toOutcome = ({ status, ...result }: ToolResult, mask: Redactor): Outcome =
   };
 };
 
-export const BUSY = {
+const BUSY = {
   session_busy: `This session has ${CALL_LIMITS.atOnce} calls under way. Wait for one of them.`,
   connector_busy: `The connector had ${CALL_LIMITS.perConnector} calls in the last minute. Wait a moment.`,
 } as const;
+
+/** The agent's result of a call that a limit refuses. */
+export const refusedByLimit = Effect.fnUntraced(function* (limit: keyof typeof BUSY) {
+  (yield* Measures).count("limits_hit_total", { limit });
+  return textResult(BUSY[limit], true);
+});
 
 /** The result is the agent's, whatever happens to the record: a duty ends the row if this does not. */
 export const write = (id: string, { end }: { readonly end: Omit<CallEnd, "now"> }) =>

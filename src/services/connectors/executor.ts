@@ -18,7 +18,6 @@ import { offeredSchema } from "../../domain/connector/tool-schema.ts";
 import { shownName } from "../../domain/connector/tool-name.ts";
 import { Connectors, type StoredCatalogue } from "../../store/ports/connectors/connectors.ts";
 import { ExecutorCalls, type NewCall } from "../../store/ports/connectors/executor-calls.ts";
-import { Measures } from "../../telemetry/port.ts";
 import { projectRedactor } from "../projects/project-secrets.ts";
 import { CallApproval, type TellProgress } from "./call-approval.ts";
 import { catalogueFor, projectExecutor } from "./connectors.ts";
@@ -32,7 +31,7 @@ import {
   type Arguments,
   type ToBeSent,
 } from "./executor-decision.ts";
-import { BUSY, callServer, callOutcome, write } from "./executor-outcome.ts";
+import { callServer, callOutcome, refusedByLimit, write } from "./executor-outcome.ts";
 
 /** How many tools one search finds, and how much text they may be. */
 const FOUND_MAX = 10;
@@ -202,10 +201,7 @@ export const callTool = Effect.fnUntraced(function* (
   }
   if (decision.policy === "ask") return yield* (yield* CallApproval).ask(row, given, tell);
   const beginning = yield* calls.begin(row, CALL_LIMITS);
-  if (beginning !== "begun") {
-    (yield* Measures).count("limits_hit_total", { limit: beginning });
-    return textResult(BUSY[beginning], true);
-  }
+  if (beginning !== "begun") return yield* refusedByLimit(beginning);
   return yield* record(row, { connector, decision, given });
 });
 

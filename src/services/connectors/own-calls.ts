@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect";
 import * as Exit from "effect/Exit";
 import { RESERVED_SLUG } from "../../domain/connector/connector.ts";
 import { ExecutorCalls, type CallEnd } from "../../store/ports/connectors/executor-calls.ts";
-import { Measures } from "../../telemetry/port.ts";
 import { projectRedactor } from "../projects/project-secrets.ts";
 import {
   CALL_LIMITS,
@@ -17,7 +16,7 @@ import {
   type AgentResult,
   type Arguments,
 } from "./executor-decision.ts";
-import { BUSY, write } from "./executor-outcome.ts";
+import { refusedByLimit, write } from "./executor-outcome.ts";
 
 /** What the rule of a call's row says: no rule of the manifest decides, but what the session's token may do. */
 const RULE = "token";
@@ -83,10 +82,7 @@ export const recordOwnCall = Effect.fnUntraced(function* <R>(
 ) {
   const row = yield* rowFor(call);
   const beginning = yield* (yield* ExecutorCalls).begin(row, CALL_LIMITS);
-  if (beginning !== "begun") {
-    (yield* Measures).count("limits_hit_total", { limit: beginning });
-    return textResult(BUSY[beginning], true);
-  }
+  if (beginning !== "begun") return yield* refusedByLimit(beginning);
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const outcome = toOutcome(yield* Effect.exit(restore(performing)), row.id);

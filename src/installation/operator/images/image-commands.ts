@@ -19,6 +19,14 @@ const checkName = async (name: string): Promise<string> => {
   return name;
 };
 
+const ready = (
+  name: string,
+  { digest, bytes, files }: { readonly digest: string; readonly bytes: number; readonly files: number },
+) => ({
+  json: JSON.stringify({ name, digest, bytes, files }),
+  text: visible(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
+});
+
 const importCommand = command({
   name: "images import",
   about: "Import an image for sandboxes from a file",
@@ -31,11 +39,7 @@ ${NOTES}`,
     const name = await checkName(given.NAME);
     const { perform } = await import("../perform.ts");
     const { importArchive } = await import("./images.ts");
-    const { digest, bytes, files } = await perform(importArchive(environment, { name, file: given.FILE }));
-    return {
-      json: JSON.stringify({ name, digest, bytes, files }),
-      text: visible(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
-    };
+    return ready(name, await perform(importArchive(environment, { name, file: given.FILE })));
   },
 });
 
@@ -75,11 +79,7 @@ ${NOTES}`,
       target: options.target ?? null,
       args,
     };
-    const { digest, bytes, files } = await perform(buildImage(environment, wish, note));
-    return {
-      json: JSON.stringify({ name, digest, bytes, files }),
-      text: visible(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
-    };
+    return ready(name, await perform(buildImage(environment, wish, note)));
   },
 });
 
