@@ -1,4 +1,6 @@
-import { storeConformance } from "../conformance/store/store.ts";
+import { endpointConformance, storeConformance } from "../conformance/store/store.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 
-storeConformance("Postgres", storeOfFile());
+const store = storeOfFile();
+storeConformance("Postgres", store);
+endpointConformance("Postgres", store);

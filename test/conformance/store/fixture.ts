@@ -5,29 +5,32 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../../src/store/ports/events.ts";
 import { Identity } from "../../../src/store/ports/people/identity.ts";
-import type { Store } from "../../../src/assembly/database.ts";
+import type { EndpointStore, Store } from "../../../src/assembly/database.ts";
 import type { World } from "../../support/world/world.ts";
 
 export type { Store };
 
-export type StoreLayer = Layer.Layer<Store, unknown>;
+/** What has a twin. */
+export type TwinStore = Exclude<Store, EndpointStore>;
+
+export type StoreLayer<R = TwinStore> = Layer.Layer<R, unknown>;
 
 /** Registers a test that runs on its own store. */
-export type Check = <E>(name: string, test: Effect.Effect<void, E, Store>) => void;
+export type Check<R = TwinStore> = <E>(name: string, test: Effect.Effect<void, E, R>) => void;
 
 export const checkWith =
-  (layer: StoreLayer): Check =>
+  <R>(layer: StoreLayer<R>): Check<R> =>
   (name, test) => {
     // A new layer each time, so that tests do not see each other's data.
     it.live(name, () => Effect.provide(test, layer, { local: true }));
   };
 
 /**
- * Follows the events of one type in a session.
+ * Follows the events of one type, in a session or in a project.
  * @returns a function that reads the later ones, once at least `expected` of them can be read
  */
-export const followSession = Effect.fnUntraced(function* (
-  place: { readonly projectId: string; readonly sessionId: string },
+export const followEvents = Effect.fnUntraced(function* (
+  place: { readonly projectId: string; readonly sessionId: string | null },
   type: string,
 ) {
   const { after } = yield* Events;

@@ -41,7 +41,6 @@ const tablesText = (tables: TableSet): string => {
     tables.settings,
     tables.logs,
     tables.cloneCredentials,
-    tables.previews,
   ]);
 };
 
