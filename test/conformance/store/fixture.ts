@@ -10,7 +10,7 @@ import type { World } from "../../support/world/world.ts";
 
 export type { Store };
 
-/** What has a twin. */
+/** The ports that have a twin. */
 export type TwinStore = Exclude<Store, EndpointStore>;
 
 export type StoreLayer<R = TwinStore> = Layer.Layer<R, unknown>;

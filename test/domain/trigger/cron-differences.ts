@@ -106,8 +106,8 @@ export const REFUSED_HERE: readonly Refused[] = [
 ];
 
 /**
- * What is due at another instant, by the reason: pattern | zone | after | in croner, under the option that its test sets if it sets one |
- * here. Rows begin at the margin and go on in indented lines.
+ * Patterns that are due at another instant, by the reason: pattern | zone | after | in croner | here. croner's instant is the one under
+ * the option that its test sets, if it sets one.
  */
 export const DUE_OTHERWISE: Readonly<Record<string, string>> = {
   "a fixed time in a gap fires at the gap's end, not as much later as it lies inside it [C11]": `
