@@ -63,7 +63,6 @@ export const WHOLE_IN_DEEP = [
   "test/e2e/installation/master-key.real.test.ts",
   "test/e2e/connectors/model-providers.real.test.ts",
   "test/e2e/agents/opencode-session.real.test.ts",
-  "test/e2e/reach/preview.real.test.ts",
   "test/e2e/reach/relay.real.test.ts",
   "test/e2e/saved-work/saved-work.real.test.ts",
   "test/e2e/nodes/several-nodes.real.test.ts",
