@@ -69,6 +69,26 @@ const waiting = (label: Offer["label"], { problem }: Known<unknown>): Offer => (
   note: problem === null || problem === "" ? `Looking for ${label.toLowerCase()}…` : problem,
 });
 
+/** Where runtimes look for a project's commands: each file is one, with the name that the path has here. */
+const COMMAND_FILES: Readonly<Record<string, RegExp>> = {
+  opencode: /^\.opencode\/commands?\/(\S+)\.md$/,
+  "claude-code": /^\.claude\/commands\/(?:.*\/)?([^\s/]+)\.md$/,
+};
+
+/** The commands that a repository has for a runtime, before one runs that could name them. */
+export const commandsIn = (
+  { value, problem }: Known<Listing>,
+  runtime: string,
+): Known<readonly Command[]> => {
+  const form = COMMAND_FILES[runtime];
+  if (form === undefined || value === null) return { value: form === undefined ? [] : null, problem };
+  const commands = value.entries.flatMap(({ path }) => {
+    const [, name] = form.exec(path) ?? [];
+    return name === undefined ? [] : [{ name, description: path }];
+  });
+  return { value: commands, problem };
+};
+
 /** Null if nothing fits. Those that begin with what is typed come first. */
 export const offeredCommands = (known: Known<readonly Command[]>, typed: string): Offer | null => {
   if (known.value === null) return waiting("Commands", known);

@@ -1,6 +1,6 @@
 /** Where a person says what an agent should do, in which project, and starts it. */
 import { useQuery } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import { perform } from "../frame/app.ts";
 import {
@@ -11,7 +11,7 @@ import {
   isSendKey,
   SendKeys,
 } from "../composer/area.tsx";
-import { offeredFiles } from "../composer/completion.ts";
+import { commandsIn, offeredCommands, offeredFiles } from "../composer/completion.ts";
 import { faultOfFiles } from "../composer/files.ts";
 import { CompletingArea, useTyping } from "../composer/menu.tsx";
 import { usePaths } from "../composer/paths.ts";
@@ -21,7 +21,8 @@ import { projectLink } from "../elements/parts.ts";
 import { given, Problem, type Refusal, toRefusal } from "../ui/form.tsx";
 import { AgentLacks, Chips } from "./chips.tsx";
 import { type Draft, type Project, useDraft, useFiles } from "./draft.ts";
-import { setupQuery } from "./options.ts";
+import { agentOf, NO_OPTIONS } from "./fitting.ts";
+import { optionsQuery, setupQuery } from "./options.ts";
 
 /** Each refusal names its field. */
 const NO_FIELDS: ReadonlySet<string> = new Set();
@@ -91,8 +92,29 @@ const useStart = (
   };
 };
 
+/** What is offered while one types. No runtime runs yet: of its commands, those of the repository are known. */
+const useOffers = ({ text, projectId, choice }: Draft) => {
+  const typing = useTyping(text);
+  const { sign, typed = "" } = typing.token ?? {};
+  const { data: options } = useQuery(optionsQuery(projectId));
+  const files = usePaths({ pid: projectId, ref: choice.base_ref }, sign !== undefined);
+  const offer = useMemo(() => {
+    if (sign === undefined) return null;
+    if (sign === "@") return offeredFiles(files, typed);
+    const agent = agentOf(options ?? NO_OPTIONS, choice.agent_name);
+    const commands = offeredCommands(commandsIn(files, agent?.runtime ?? ""), typed);
+    return (
+      commands && {
+        ...commands,
+        note: commands.note ?? "The agent's other commands are listed once it runs.",
+      }
+    );
+  }, [sign, typed, files, options, choice.agent_name]);
+  return { typing, offer };
+};
+
 const Prompt = ({
-  draft: { text, write, projectId, choice },
+  draft,
   onAdd,
   onSend,
 }: {
@@ -101,10 +123,8 @@ const Prompt = ({
   readonly onSend: () => void;
 }) => {
   const area = useRef<HTMLTextAreaElement>(null);
-  const typing = useTyping(text);
-  const files = usePaths({ pid: projectId, ref: choice.base_ref }, typing.token?.sign === "@");
-  // No runtime runs yet that has commands.
-  const offer = typing.token?.sign === "@" ? offeredFiles(files, typing.token.typed) : null;
+  const { text, write, projectId } = draft;
+  const { typing, offer } = useOffers(draft);
   return (
     <>
       <label className="unseen" htmlFor="prompt">

@@ -37,7 +37,7 @@ export interface Offer {
 }
 
 /** @param name empty: the agent of sessions that choose none */
-const agentOf = ({ agent_choices: agents }: Options, name: string): Agent | undefined =>
+export const agentOf = ({ agent_choices: agents }: Options, name: string): Agent | undefined =>
   agents.find((agent) => agent.name === (name === "" ? "default" : name));
 
 /** The runtime of an agent. Undefined: not known. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  commandsIn,
   listingOf,
   offeredCommands,
   offeredFiles,
@@ -52,6 +53,33 @@ describe("the commands of `/`", () => {
       (problem) => offeredCommands({ value: null, problem }, "")?.note,
     );
     expect(notes).toEqual(["Looking for commands…", "Looking for commands…", "Send a message first."]);
+  });
+});
+
+describe("the commands of a repository", () => {
+  const files = listingOf([
+    ".claude/commands/greet.md",
+    ".claude/commands/web/check.md",
+    ".claude/settings.json",
+    ".opencode/command/greet.md",
+    ".opencode/commands/web/check.md",
+    ".opencode/command/no name.md",
+    "docs/.opencode/command/other.md",
+  ]);
+  const names = (runtime: string) => commandsIn(known(files), runtime).value?.map(({ name }) => name);
+
+  it.each([
+    ["opencode", ["greet", "web/check"]],
+    ["claude-code", ["greet", "check"]],
+    ["codex", []],
+  ])("are for %s the files that it looks for", (runtime, expected) => {
+    expect(names(runtime)).toEqual(expected);
+  });
+
+  it("are awaited with the files, but for a runtime that has none there", () => {
+    const awaited = { value: null, problem: null };
+    expect(commandsIn(awaited, "opencode").value).toBeNull();
+    expect(commandsIn(awaited, "codex").value).toEqual([]);
   });
 });
 

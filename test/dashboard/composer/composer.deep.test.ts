@@ -391,7 +391,17 @@ describe.skipIf(!hasChromium)(title, () => {
     await page.keyboard.type("Read @");
     await expect
       .poll(names)
-      .toEqual(["bin/", "docs/", "notes/", "src/", "test/", "LICENSE", "README.md", "todo.txt"]);
+      .toEqual([
+        ".opencode/",
+        "bin/",
+        "docs/",
+        "notes/",
+        "src/",
+        "test/",
+        "LICENSE",
+        "README.md",
+        "todo.txt",
+      ]);
     await page.keyboard.type("sr");
     await page.keyboard.press("Tab");
     expect(await area.inputValue()).toBe("Read @src/");

@@ -151,6 +151,16 @@ describe.skipIf(!hasChromium)(title, () => {
     await expect.poll(() => prompt.inputValue()).toBe("");
   });
 
+  it("offers the repository's commands for the chosen agent after `/`", async () => {
+    const { page, prompt } = await open();
+    await prompt.pressSequentially("/");
+    const rows = page.getByRole("listbox", { name: "Commands" }).getByRole("option");
+    await expect.poll(() => rows.allInnerTexts()).toEqual(["/release\n.opencode/command/release.md"]);
+    await page.getByText("The agent's other commands are listed once it runs.").waitFor();
+    await page.keyboard.press("Enter");
+    expect(await prompt.inputValue()).toBe("/release ");
+  });
+
   it("greys what an agent cannot have, with the reason, and offers the same on the page of a new session", async () => {
     const { page, prompt } = await open();
     await prompt.fill("Say good day.");

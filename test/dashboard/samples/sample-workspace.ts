@@ -35,6 +35,7 @@ const changed = (path: string, state: string, additions: number, deletions: numb
 
 /** The files of the repository, before the work. */
 const PATHS = [
+  ".opencode/command/release.md",
   "README.md",
   "LICENSE",
   "bin/greet.sh",

@@ -207,6 +207,13 @@ export const STATES_OF_HOME: readonly State[] = [
   },
   { name: "home-paths", ...home, change: withEach, act: completing("prompt", "Translate @") },
   {
+    name: "home-commands",
+    hash: "#/",
+    shows: ".session",
+    change: withEach,
+    act: completing("prompt", "/"),
+  },
+  {
     name: "home-agent",
     ...home,
     change: withEach,
