@@ -35,9 +35,17 @@ export const quote = (text: string): string => JSON.stringify(excerpt(text));
 export const isLongerThan = (text: string, maxLength: number): boolean =>
   text.length > 2 * maxLength || (text.length > maxLength && [...text].length > maxLength);
 
-const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+/** U+2800 is braille without a dot. */
+const visible = /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u;
 /** Whether a reader sees an empty text. */
 export const isBlank = (text: string): boolean => !visible.test(text);
+
+/**
+ * A text in one line, without control and formatting characters: they become spaces. U+200C and U+200D stay, because words of several
+ * scripts and emoji are written with them.
+ */
+export const plainLine = (text: string): string =>
+  text.replaceAll(/(?:(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\s])+/gu, " ").trim();
 
 /** Whether the text has no line end and no other control character. */
 export const isOneLine = (text: string): boolean => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text);

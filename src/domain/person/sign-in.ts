@@ -1,6 +1,7 @@
 /** Signing in at a provider: where it begins, where it leads, and how people are called. */
 import * as Result from "effect/Result";
 import { isMailAddress } from "../service/mail-server.ts";
+import { isBlank, plainLine } from "../text.ts";
 
 export const PROVIDERS = ["oidc", "github"] as const;
 export type ProviderId = (typeof PROVIDERS)[number];
@@ -166,8 +167,8 @@ const NAME_MAX = 100;
 export const personName = (...candidates: readonly unknown[]): string => {
   for (const candidate of candidates) {
     if (typeof candidate !== "string") continue;
-    const text = candidate.replaceAll(/\p{C}+/gu, " ").trim();
-    if (text !== "") return Array.from(text).slice(0, NAME_MAX).join("");
+    const text = plainLine(candidate);
+    if (!isBlank(text)) return Array.from(text).slice(0, NAME_MAX).join("");
   }
   return "New person";
 };

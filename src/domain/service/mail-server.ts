@@ -45,7 +45,7 @@ export const parseMailServer = (text: string): Result.Result<MailServer, string>
   });
 };
 
-const ADDRESS = /^[^\s<>"(),:;@\\[\]]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
+const ADDRESS = /^[^\s\p{C}<>"(),:;@\\[\]]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/u;
 
 /** Whether it is an address of one mailbox, without a name, a list or a comment. */
 export const isMailAddress = (text: string): boolean => text.length <= 254 && ADDRESS.test(text);

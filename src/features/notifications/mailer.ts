@@ -20,6 +20,8 @@ import { ANSWER_KEPT, TRY_TIMEOUT_MS, type TryOutcome } from "./rules/outbound-t
 /** Servers refuse a sender with many connections. */
 const CONNECTIONS = 4;
 const CONNECT_MS = 10_000;
+/** The length of an encoded word in a header, as the library's own. */
+const SUBJECT_WORD = 52;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/;
 
 export interface MailerOptions extends MailSettings {
@@ -55,8 +57,10 @@ const sentence = (error: unknown): string => {
   if (code === "EAUTH") return `The mail server refuses the service's user and password${reply || "."}`;
   const words = WORDS[String(command)];
   if (words !== undefined && reply !== "") return words + reply;
-  if (code === "ETLS") return `The mail server gives no safe connection: ${thrownText(error)}`;
-  return `The mail server did not take the mail: ${thrownText(error)}`;
+  const tls = /:SSL routines:[^:]*:([^:]+)/.exec(thrownText(error))?.[1];
+  if (code === "ETLS" || tls !== undefined)
+    return `The mail server gives no safe connection: ${tls ?? thrownText(error)}`;
+  return `The mail server did not take the mail${reply || `: ${thrownText(error)}`}`;
 };
 
 const toOutcome = (error: unknown): Omit<TryOutcome, "tookMs"> => {
@@ -85,6 +89,12 @@ const transportFor = async ({ host, isSecure, login }: MailServer, socket: Socke
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+
+/** Loaded with the library. It leaves a subject as it is that looks encoded, and readers would decode it. */
+const encodedSubject = async (subject: string): Promise<string> =>
+  subject.includes("=?")
+    ? (await import("nodemailer/lib/mime-funcs")).encodeWord(subject, "B", SUBJECT_WORD)
+    : subject;
 
 const senderDomain = (from: string): string => /@([^>]+)/.exec(from)?.[1] ?? "localhost";
 
@@ -115,11 +125,11 @@ const handIn = async (
   { to, id, subject, text }: Mail,
   signal: AbortSignal,
 ): Promise<string> => {
-  const { response } = await withServer(options, signal, (transport) =>
+  const { response } = await withServer(options, signal, async (transport) =>
     transport.sendMail({
       from: options.from,
       to,
-      subject,
+      subject: await encodedSubject(subject),
       text,
       messageId: `<${id}@${senderDomain(options.from)}>`,
       // So that no absence note answers it.

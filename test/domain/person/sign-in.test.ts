@@ -70,7 +70,8 @@ it("an address is of a domain only by all that follows its last @ [T13]", () => 
 });
 
 it("a person's name is the first text that there is, in one line and of at most 100 characters", () => {
-  expect(personName(undefined, " ", 7, "Ada\u0000\n Lovelace ")).toBe("Ada  Lovelace");
+  expect(personName(undefined, " ", 7, "Ada\u0000\n Lovelace ")).toBe("Ada Lovelace");
+  expect(personName("\u200d", "ශ්‍රී")).toBe("ශ්‍රී");
   expect(Array.from(personName("😀".repeat(120))).length).toBe(100);
   expect(personName(null)).toBe("New person");
 });

@@ -62,6 +62,7 @@ it.each([
   ["ada@example.com, eve@example.com", false],
   ["Ada <ada@example.com>", false],
   ["ada@example.com\nBcc: eve@example.com", false],
+  ["ada\u202e@example.com", false],
   ["ada@", false],
   [`${"a".repeat(64)}@${"b".repeat(200)}.example.com`, false],
 ])("%j is the address of one mailbox: %s", (text, isAddress) => {

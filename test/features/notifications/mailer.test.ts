@@ -35,8 +35,8 @@ const optionsOf = (port: number, { login, ...rest }: Options): MailerOptions => 
   network: { resolve: () => Promise.resolve(["127.0.0.1"]) },
   ...rest,
 });
-const send = (port: number, options: Options = {}) =>
-  Effect.runPromise(makeMailer(optionsOf(port, options))(MAIL));
+const send = (port: number, options: Options = {}, mail = MAIL) =>
+  Effect.runPromise(makeMailer(optionsOf(port, options))(mail));
 
 describe("a mail", () => {
   it("is handed to the mail server, for one mailbox and under its own id", async () => {
@@ -53,6 +53,16 @@ describe("a mail", () => {
     expect(text).toMatch(/\n\nLook\.$/);
   });
 
+  it("has a subject that readers do not decode", async () => {
+    const { port, received } = await open();
+    const subject = `=?utf-8?q?Bcc=0D=0A?= ${"long ".repeat(20)}`.trim();
+    expect(await send(port, {}, { ...MAIL, subject })).toMatchObject({ status: 250 });
+    const [, lines = ""] = /^Subject: ((?:.|\n )*)$/m.exec(received[0]?.text ?? "") ?? [];
+    const words = [...lines.matchAll(/=\?UTF-8\?B\?([^?]*)\?=/g)];
+    expect(words.map(([word]) => word).join("")).toBe(lines.replaceAll(/\s/g, ""));
+    expect(words.map(([, text = ""]) => Buffer.from(text, "base64").toString()).join("")).toBe(subject);
+  });
+
   it("goes over TLS where the server offers it", async () => {
     const { port, received } = await open({ hasTls: true });
     expect(await send(port)).toMatchObject({ status: 250 });
@@ -65,6 +75,13 @@ describe("a mail", () => {
     expect(outcome).toMatchObject({ status: null, error: expect.stringContaining("self-signed") });
     expect(outcome.ends).toBe(undefined);
     expect(received).toEqual([]);
+  });
+
+  it("goes to no server that speaks no TLS where it has to, which is said in plain words", async () => {
+    const { port } = await open();
+    const tls = { host: "mail.example.org", port, isSecure: true, login: null };
+    const { error } = await send(port, { server: tls });
+    expect(error).toBe("The mail server gives no safe connection: wrong version number");
   });
 
   it("is handed in with user and password over TLS", async () => {

@@ -23,6 +23,11 @@ it("escapes what Slack and Discord would obey, and makes one line of a name", ()
   expect(mentions).toEqual({ parse: [] });
 });
 
+it("cuts a long name between characters, and keeps emoji and scripts whole", () => {
+  expect(formattedBody("slack", message(`${"x".repeat(99)}😀`))).toContain(`"${"x".repeat(99)}:`);
+  expect(formattedBody("slack", message("👩‍💻 می‌خواهم\u202e"))).toContain('"👩‍💻 می‌خواهم:');
+});
+
 it("writes the standard body the same each time", () => {
   expect(formattedBody("standard", message("a"))).toBe(
     '{"type":"queue.full","timestamp":"1970-01-01T00:00:00.000Z","data":{"project_name":"a","limit":2,"url":"https://p/#/x"}}',

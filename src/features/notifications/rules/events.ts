@@ -2,6 +2,7 @@
  * Each event that receivers outside may hear of (api.md 12), in the order of the API's document. A message has ids, names and a link. It
  * has no prompt, no text of an agent, no message of an error and no secret. The page loads this file for the labels.
  */
+import { cutText, plainLine } from "../../../domain/text.ts";
 import { isRecord } from "../../../ground/record.ts";
 
 type Value = string | number | null;
@@ -43,13 +44,8 @@ const pick = (data: Fact["data"], ...names: readonly string[]): Fields =>
 /** Names of other systems have at most this many characters in a chat's line. */
 const NAME_MAX = 100;
 
-/** A name in one line. Control characters become spaces. */
-export const plain = (value: unknown): string =>
-  String(value ?? "")
-    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
-    .trim()
-    .slice(0, NAME_MAX)
-    .toWellFormed();
+/** A name in one line. */
+export const plain = (value: unknown): string => cutText(plainLine(String(value ?? "")), NAME_MAX);
 
 const because = (value: Value | undefined): string => (value == null ? "" : ` (${plain(value)})`);
 const inSession = ({ session_name: name }: Fields): string => (name == null ? "" : ` in ${plain(name)}`);
