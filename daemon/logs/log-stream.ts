@@ -5,10 +5,9 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { answerError } from "../http/answer.ts";
+import { sendPortions } from "../http/portions.ts";
 import type { LogRing } from "./log-ring.ts";
 
-/** A comment this often keeps the connection open (api.md 1 "Live data"). */
-const KEEP_ALIVE_MS = 15_000;
 /** How much is passed to the connection at once. */
 const PORTION_BYTES = 64 * 1024;
 /** The service's own limit is 100 for each token. */
@@ -40,34 +39,10 @@ const parsePlace = (header: string | string[] | undefined): number =>
 
 const follow = (ring: LogRing, response: ServerResponse, from: number): void => {
   let lastSeen = from;
-  let isBlocked = false;
-  let awake = false;
-  const send = (): void => {
-    awake = false;
-    while (!isBlocked && response.writable) {
-      const lines = ring.after(lastSeen, PORTION_BYTES);
-      const last = lines.at(-1);
-      if (last === undefined) return;
-      lastSeen = last.seq;
-      isBlocked = !response.write(lines.map(({ seq, text }) => `id: ${seq}\ndata: ${text}\n\n`).join(""));
-    }
+  const take = (): string => {
+    const lines = ring.after(lastSeen, PORTION_BYTES);
+    lastSeen = lines.at(-1)?.seq ?? lastSeen;
+    return lines.map(({ seq, text }) => `id: ${seq}\ndata: ${text}\n\n`).join("");
   };
-  const wake = (): void => {
-    if (awake || isBlocked) return;
-    awake = true;
-    // Lines come in bursts, synchronously. One portion serves a whole burst.
-    setImmediate(send);
-  };
-  response.on("drain", () => {
-    isBlocked = false;
-    wake();
-  });
-  const forget = ring.listen(wake);
-  // oxlint-disable-next-line no-restricted-globals -- this file is the adapter to the outside world
-  const keepAlive = setInterval(() => isBlocked || response.write(": keep\n\n"), KEEP_ALIVE_MS);
-  response.once("close", () => {
-    forget();
-    clearInterval(keepAlive);
-  });
-  wake();
+  sendPortions(response, (wake) => ({ take, close: ring.listen(wake) }), ": keep\n\n");
 };
