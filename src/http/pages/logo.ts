@@ -1,5 +1,6 @@
 /** The operator's logo, which stands before the installation's name (PLATFORM_LOGO). */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { errorCode } from "../../ground/net/fault.ts";
 import type { Content } from "./page-bundle.ts";
 
 /** Every reader loads it with the page. */
@@ -13,21 +14,25 @@ const fileName = (content: Buffer): string | null => {
   return SVG.test(content.toString("utf8")) ? "logo.svg" : null;
 };
 
+/** A device or a pipe may have no end, so it is not opened. */
+const readPicture = (file: string): Buffer | string => {
+  try {
+    const status = statSync(file);
+    if (!status.isFile()) return "is no file";
+    if (status.size > LOGO_MAX) return `has ${status.size} bytes; a logo has at most ${LOGO_MAX}`;
+    return readFileSync(file);
+  } catch (error) {
+    return `cannot be read: ${errorCode(error) || "unknown error"}`;
+  }
+};
+
 /** @throws Error if the file is no logo: the service does not start. */
 export const readLogo = (file: string): Content => {
-  let plain: Buffer;
-  try {
-    plain = readFileSync(file);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-    throw new Error(`PLATFORM_LOGO names ${file}, which cannot be read: ${code}`, { cause: error });
-  }
-  if (plain.length > LOGO_MAX)
+  const plain = readPicture(file);
+  const name = typeof plain === "string" ? null : fileName(plain);
+  if (typeof plain === "string" || name === null)
     throw new Error(
-      `PLATFORM_LOGO names ${file}, which has ${plain.length} bytes; a logo has at most ${LOGO_MAX}`,
+      `PLATFORM_LOGO names ${file}, which ${typeof plain === "string" ? plain : "is neither an SVG nor a PNG picture"}`,
     );
-  const name = fileName(plain);
-  if (name === null)
-    throw new Error(`PLATFORM_LOGO names ${file}, which is neither an SVG nor a PNG picture`);
   return { name, plain };
 };

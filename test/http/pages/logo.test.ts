@@ -34,6 +34,10 @@ test.each([
   expect(() => readLogo(written(name, content))).toThrow(reason);
 });
 
+test.each(["/dev/null", "/tmp"])("does not open %s, which is no file and may have no end", (file) => {
+  expect(() => readLogo(file)).toThrow(`PLATFORM_LOGO names ${file}, which is no file`);
+});
+
 test("refuses a missing file with the setting's name", () => {
   expect(() => readLogo(path.join(directory, "none.svg"))).toThrow(
     /^PLATFORM_LOGO names .*none\.svg, which cannot be read: ENOENT$/,
