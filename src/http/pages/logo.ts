@@ -1,6 +1,5 @@
 /** The operator's logo, which stands before the installation's name (PLATFORM_LOGO). */
 import { readFileSync, statSync } from "node:fs";
-import { errorCode } from "../../ground/net/fault.ts";
 import type { Content } from "./page-bundle.ts";
 
 /** Every reader loads it with the page. */
@@ -22,7 +21,7 @@ const readPicture = (file: string): Buffer | string => {
     if (status.size > LOGO_MAX) return `has ${status.size} bytes; a logo has at most ${LOGO_MAX}`;
     return readFileSync(file);
   } catch (error) {
-    return `cannot be read: ${errorCode(error) || "unknown error"}`;
+    return `cannot be read: ${error instanceof Error && "code" in error ? String(error.code) : "unknown error"}`;
   }
 };
 
