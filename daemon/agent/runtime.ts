@@ -108,7 +108,7 @@ export const isBusyNow = ({
       : Effect.succeed(false),
   );
 
-/** Starts the runtime at once and keeps it running until the scope closes. By then its process group is gone. */
+/** Starts the runtime immediately and keeps it running until the scope closes. By then its process group is gone. */
 export const superviseRuntime = Effect.fnUntraced(function* (
   options: RuntimeOptions,
 ): Effect.fn.Return<Runtime, never, Scope.Scope> {

@@ -4,7 +4,7 @@
  *
  *  E1 Handovers and interrupts take turns. So an interrupt that is under way never meets a later turn (Y3).
  *  E2 A message that was accepted is accepted again, with the same turn (Y1).
- *  E3 While a turn is open, the runtime is asked again and again whether it rests. Events only say when to ask at once. So
+ *  E3 While a turn is open, the runtime is asked again and again whether it rests. Events only say when to ask immediately. So
  *     no lost or late event keeps a turn open, or ends a wrong one.
  *  E4 A call that has begun is completed, even if its caller has left.
  *  E5 A stopped turn ends, whatever the runtime does: with its process, if need be.
@@ -153,7 +153,7 @@ export class Steering {
   readonly #calls = Semaphore.makeUnsafe(1);
   /** The turns of messages that were accepted. */
   readonly #accepted = new BoundedMap<string, number>(ACCEPTED_KEPT);
-  /** Open while there is something to ask the runtime at once. */
+  /** Open while there is something to ask the runtime immediately. */
   readonly #due = Latch.makeUnsafe(false);
   #pauseMs = CHECK_SOON_MS;
   #isPrepared = false;
@@ -191,7 +191,7 @@ export class Steering {
     };
   }
 
-  /** Whether a turn is open, also one that the runtime has not begun yet. */
+  /** Whether a turn is open, including one that the runtime has not begun yet. */
   get isTurnOpen(): boolean {
     return this.#book.open !== null;
   }
@@ -395,7 +395,7 @@ export class Steering {
       if (Buffer.byteLength(message.text) > MESSAGE_TEXT_MAX)
         return Effect.succeed(invalid("text", `must have at most ${MESSAGE_TEXT_MAX} bytes`));
       const { open } = this.#book;
-      // Answered at once. A repeated message waits for its own handover instead.
+      // Answered immediately. A repeated message waits for its own handover instead.
       if (open !== null && open.messageId !== message.id && !this.#accepted.has(message.id))
         return Effect.succeed(toAnswer({ outcome: "busy", turn: open.number }));
       return this.#calls.withPermit(this.#handOver(steering, message));

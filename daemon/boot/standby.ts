@@ -70,7 +70,7 @@ type OnOutput = (stream: "stdout" | "stderr", chunk: Buffer) => void;
 /** A runtime that started before its session. */
 export interface StartedAhead {
   readonly group: ProcessGroup;
-  /** From now on, its output goes there. Earlier output is handed over at once. */
+  /** From now on, its output goes there. Earlier output is handed over immediately. */
   readonly readBy: (onOutput: OnOutput) => void;
 }
 

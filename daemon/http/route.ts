@@ -99,7 +99,7 @@ const refusalRoute = (status: Refusal["status"], code: Refusal["code"], error: s
   refusal: { status, code, error },
 });
 
-/** `blocked` are ports that `/proxy/{port}` never reaches: the daemon's, the runtime's, the forwarder's. */
+/** `blockedPorts` are ports that `/proxy/{port}` never reaches: the daemon's, the runtime's, the forwarder's. */
 export const decideRoute = ({ method, url }: Target, blockedPorts: readonly number[]): Route => {
   if (!url.startsWith("/")) return refusalRoute(400, "bad_request", "The request target must be a path.");
   const end = url.indexOf("?");

@@ -93,7 +93,7 @@ export interface Actor<S, Event> {
 }
 
 /**
- * How often the host repeats a step, at once, after another writer's save came first. Each step starts from that
+ * How often the host immediately repeats a step after another writer's save came first. Each step starts from that
  * writer's save.
  */
 const FENCE_RETRIES = 5;

@@ -47,7 +47,7 @@ const TELL_AGAIN = Schedule.modifyDelay(Schedule.exponential(TELL_PAUSES.firstMs
 );
 
 /**
- * After so many timers that elapse at once, other fibers run: the first rows are committed before the last timer is
+ * After this many timers that elapse together, other fibers run: the first rows are committed before the last timer is
  * told.
  */
 const TOLD_AT_A_TIME = 16;

@@ -232,7 +232,7 @@ export const outboundSender = ({ webhookAllowHosts, mail }: Config) =>
     Layer.effect(OutboundSender, makeSender({ allowHosts: webhookAllowHosts })),
     Layer.succeed(Mailer, mail === null ? null : makeMailer(mail)),
   );
-/** Why the operator's mail server takes no mail. Null: it does. Undefined: none is named. */
+/** Why the operator's mail server takes no mail. Null if it does, undefined if the operator has named none. */
 export const examineMail = ({ mail }: Config) => (mail === null ? Effect.undefined : examineMailServer(mail));
 /** The way to the account's providers of models. */
 export const modelServers = ({ connectorAllowHosts }: Config) =>
@@ -291,7 +291,7 @@ const LAYERS_KEPT = { storeBytes: 20 * 1024 ** 3, storesBytes: 60 * 1024 ** 3 } 
 
 type BuilderPlace = Pick<Place, "config" | "dataDir" | "installation">;
 
-/** Service and operator build side by side, so each has directories and user ids of its own. */
+/** Service and operator build side by side, so each has its own directories and user ids. */
 const builderOptions = (
   { config, dataDir, installation }: BuilderPlace,
   { directory, suffix }: { readonly directory: string; readonly suffix: string },

@@ -1,6 +1,6 @@
 /**
  * The API over HTTP, typed by its definitions. It uses only node:http, and TLS if the address needs it: a sandbox calls
- * this often, and it must start at once. Node's own agent takes a sandbox's proxy
+ * this often, and it must start quickly. Node's own agent takes a sandbox's proxy
  * from the environment, including NO_PROXY.
  */
 import * as http from "node:http";
@@ -247,7 +247,7 @@ export interface PageQuery {
 
 export interface Page<A> {
   readonly things: readonly A[];
-  /** The cursor of the next page. Null: this is the last one. */
+  /** The cursor of the next page, or null on the last one. */
   readonly next: string | null;
 }
 

@@ -44,13 +44,13 @@ export interface Call<Arguments, Values> {
   readonly json: boolean;
   readonly environment: Environment;
   readonly input: Input;
-  /** Writes at once, for output without an end. All other output is an `Outcome`. */
+  /** Writes immediately, for output without an end. All other output is an `Outcome`. */
   readonly write: (text: string) => void;
-  /** Standard output, if it is a terminal. Null: it is none, or JSON is wanted. */
+  /** Standard output. Null if it is not a terminal, or if JSON is wanted. */
   readonly screen: Screen | null;
   /** Writes a line for the person, separate from the output. */
   readonly note: (line: string) => void;
-  /** Shows how far the command is, in one line that replaces the one before. "" removes it. Null: the output is no terminal, or JSON. */
+  /** Shows how far the command is, in one line that replaces the one before. "" removes it. Null if the output is not a terminal, or is JSON. */
   readonly progress: ((line: string) => void) | null;
   /** All commands of this program. */
   readonly commands: readonly Command[];
@@ -89,7 +89,7 @@ export interface Words<Names extends readonly string[], O extends Options> {
   readonly notes?: string;
   /** A line as one would type it, without `platform`. */
   readonly example?: string;
-  /** The question before what cannot be undone. A person at a terminal answers it, unless she gave --yes. Null: nothing is asked for this call. */
+  /** The question before what cannot be undone. A person at a terminal answers it, unless she gave --yes. Null if this call needs no question. */
   readonly asks?: string | ((call: Call<ArgumentValues<Names>, OptionValues<O>>) => Asked | Promise<Asked>);
   /** A question of the same kind, whose answer is a name that she types. */
   readonly asksName?: (

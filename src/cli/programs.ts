@@ -15,7 +15,7 @@ export const shellWord = (text: string): string =>
 
 const GIT_TIMEOUT_MS = 5000;
 
-/** What git prints in this directory. Null: it refuses, or there is no git. */
+/** What git prints in this directory. Null if it refuses, or if git is not installed. */
 export const gitOutput = async (...args: readonly string[]): Promise<string | null> =>
   await new Promise((resolve) => {
     execFile("git", args, { timeout: GIT_TIMEOUT_MS }, (error, stdout) =>
@@ -72,7 +72,7 @@ export const become = async (program: string, words: readonly string[]): Promise
   });
 };
 
-/** Null: there is no screen. */
+/** Null if there is no screen. */
 const opener = ({ DISPLAY = "", WAYLAND_DISPLAY = "" }: Environment): string | null => {
   if (process.platform === "darwin") return "open";
   return DISPLAY === "" && WAYLAND_DISPLAY === "" ? null : "xdg-open";

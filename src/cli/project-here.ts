@@ -28,7 +28,7 @@ export const repositoryKey = (address: string): string => {
 
 const GITHUB_HOST = "github.com";
 
-/** The owner and the name of a repository on GitHub. Null: it is elsewhere. */
+/** The owner and the name of a repository on GitHub. Null if it is elsewhere. */
 export const onGitHub = (remote: string): { readonly owner: string; readonly name: string } | null => {
   const [host, owner, name, more] = repositoryKey(remote).split("/");
   return host === GITHUB_HOST && owner !== undefined && name !== undefined && more === undefined
@@ -55,7 +55,7 @@ export const isOfProject = (
   return key.toLowerCase() === `${host}/${owner}/${name}`.toLowerCase();
 };
 
-/** @returns the project's id. Null: no remote is a project's, or several projects have it */
+/** @returns the project's id, or null if no remote is a project's or several projects have it */
 export const projectHere = async (client: Client): Promise<string | null> => {
   const addresses = await remotes();
   if (addresses.length === 0) return null;

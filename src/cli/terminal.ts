@@ -106,7 +106,7 @@ export const width = (text: string): number => {
 /** A part of an address, an id or a path is of no use. So only words are cut. */
 const isCut = (text: string, heading: string): boolean => text.includes(" ") && !PATHS.has(heading);
 
-/** A text that takes at most so many cells of a terminal. */
+/** A text cut to a number of cells of a terminal. */
 export const cut = (text: string, max: number): string => {
   if (width(text) <= max) return text;
   let [shown, cells] = ["", 1];
@@ -147,7 +147,7 @@ export interface Screen {
   readonly write: (text: string) => void;
 }
 
-/** How a table is shown. Null: to a pipe or a file, which gets all of it. */
+/** How a table is shown. Null for a pipe or a file, which gets all of it. */
 export interface Window {
   /** Characters in a line. */
   readonly columns: number;
@@ -202,9 +202,9 @@ const fittedRow = (row: readonly string[], { headings, widths }: Columns, window
     const text =
       isLast && isCut(cell, heading) ? cut(cell, Math.max(window.columns - column, CELL_MIN)) : cell;
     const colour = window.hasColours ? chooseColour(text, heading) : undefined;
-    const coloured = colour === undefined ? text : styleText(colour, text, { validateStream: false });
+    const colouredText = colour === undefined ? text : styleText(colour, text, { validateStream: false });
     const wide = lines.length > 1 ? width(text) : (widths[index] ?? 0);
-    lines.push(`${lines.pop() ?? ""}${coloured}${" ".repeat(Math.max(0, wide - width(text)))}${GAP}`);
+    lines.push(`${lines.pop() ?? ""}${colouredText}${" ".repeat(Math.max(0, wide - width(text)))}${GAP}`);
     column += wide + GAP.length;
   }
   return lines.map((line) => line.trimEnd()).join("\n");
@@ -247,11 +247,11 @@ export const localTable: Table = tableHere(false);
 
 /** The fields of one record with their names, without those that are null. Further lines of a text stand below its first. */
 export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
-  const filled = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
-  const widest = Math.max(...filled.map(([name]) => name.length));
+  const filledPairs = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
+  const widest = Math.max(...filledPairs.map(([name]) => name.length));
   const below = `\n${" ".repeat(widest + 2)}`;
   const lines = (value: string): string => value.trimEnd().split(/\r?\n/).map(visible).join(below);
-  return filled.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
+  return filledPairs.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
 };
 
 /** An instant from the API, to the second: whether a change is in a save depends on it. */

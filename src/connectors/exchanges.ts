@@ -70,10 +70,10 @@ const wordsIn = (error: unknown, library: Library): string => {
     const { error: refusal, message } = isRecord(body) ? body : {};
     words = isRecord(refusal) ? refusal["message"] : (refusal ?? message);
   } catch {
-    // It is no JSON. A page is of no use to an agent.
+    // It is not JSON. A page is of no use to an agent.
     if (text.trimStart().startsWith("<")) return "";
   }
-  // The caller's sentence has an end of its own.
+  // The caller ends the sentence itself.
   const sentence = typeof words === "string" ? words.trim().replace(/\.$/, "") : "";
   return sentence === "" ? "" : `: ${sentence}`;
 };
@@ -144,7 +144,7 @@ const clientFor = (
   };
 };
 
-/** Connects and does the work, in a session of its own or in another one. @throws ServerFault */
+/** Connects and does the work, in its own session or in another one. @throws ServerFault */
 export const exchanging = async <A>(
   net: NetClient,
   { target, maxBytes, deadline, session, work }: Exchanging<A>,

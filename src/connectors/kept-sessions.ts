@@ -40,7 +40,7 @@ export interface Kept {
   isLeft: boolean;
 }
 
-/** The beginning and the end of a session at its server. Each has a deadline of its own. */
+/** The beginning and the end of a session at its server. Each has its own deadline. */
 export interface AtServer {
   /** @returns null: the server keeps no sessions. @throws ServerFault */
   readonly begin: (target: ServerTarget) => Promise<Named | null>;

@@ -52,16 +52,16 @@ const NAME = "warm_pool";
 const READY_POLL = "100 millis";
 const PAUSE_MS = 60_000;
 const END_WITHIN = "10 seconds";
-/** A sandbox for a trigger starts so long before its instant. Most starts with a setup command take less. */
+/** How long before its instant a trigger's sandbox starts. Most starts with a setup command take less. */
 export const TRIGGER_LEAD_MS = 2 * 60_000;
-/** It waits so long after the instant: the session may have waited in line, or on another node. */
+/** How long it waits after the instant: the session may have waited in line, or on another node. */
 export const TRIGGER_GRACE_MS = 60_000;
 /**
  * A trigger that fires more often has none. It would take the memory for more than a tenth of the time, and that is for the
  * project to decide, with `warm` in its manifest.
  */
 export const TRIGGER_PERIOD_MS = 10 * TRIGGER_LEAD_MS;
-/** At most so many timers are looked at in a round. */
+/** How many timers a round looks at. */
 const TIMERS_MAX = 1000;
 /** To find out how a project would start a sandbox takes some statements, or the whole time of a build. */
 const COMPARE_WITHIN = "5 seconds";

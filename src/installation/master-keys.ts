@@ -53,7 +53,7 @@ const firstKey = Effect.fnUntraced(function* (dataDir: string, settings: Setting
   const check = keyCheckText(key);
   const isDraft = settingKey === null && keys.current === null;
   if ((yield* (yield* Secrets).keyCheck(check)) !== check) {
-    // Another service was first, with a key of its own.
+    // Another service was first, with another key.
     if (isDraft) yield* attempt(() => dropDraft(dataDir));
     return yield* explain(dataDir, settings, { current: null, next: null });
   }

@@ -108,7 +108,7 @@ type Rewrite = HeaderRules["rewrite"];
 const rewriteValue = (rewrite: Rewrite, name: string, value: string): string | null =>
   rewrite === undefined ? value : rewrite(name.toLowerCase(), value);
 
-/** Raw headers of the request to an upstream. `added` are additional ones, name before value. */
+/** Raw headers of the request to an upstream. `more` are additional ones, name before value. */
 export const requestHeaders = (
   request: IncomingMessage,
   rules: HeaderRules,

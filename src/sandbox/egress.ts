@@ -40,7 +40,7 @@ import type { PackageProxy } from "./packages/proxy.ts";
 import { joinStreams } from "./remote/channel.ts";
 
 export interface EgressLimits {
-  /** How many concurrent connections a sandbox may have. More are closed at once. */
+  /** How many concurrent connections a sandbox may have. More are closed immediately. */
   readonly connections: number;
   /** Time limit to resolve and connect, in milliseconds. */
   readonly connectMs: number;

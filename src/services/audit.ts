@@ -2,7 +2,7 @@
  * Puts changes on the audit record: who acts comes with the fiber, what changed from the call.
  *
  * A change of the store is recorded in its own transaction: `change.pipe(withAudit((made) => …))`. The work of an
- * actor is saved in a transaction of its own, maybe on another node. So it has two rows: `begun`, before the actor is asked,
+ * actor is saved in a separate transaction, perhaps on another node. So it has two rows: `begun`, before the actor is asked,
  * and another one with the actor's answer. If the node dies between the two, the first row stays alone.
  */
 import * as Clock from "effect/Clock";

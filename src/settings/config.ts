@@ -132,9 +132,9 @@ export interface Config extends TurnSettings {
   } | null;
   /** The search path for programs: PATH. */
   readonly path: string;
-  /** How many sandboxes may boot at once on this node. */
+  /** How many sandboxes may boot at a time on this node. */
   readonly bootsAtOnce: number;
-  /** How many API requests may be under way at once. */
+  /** How many API requests may be under way at a time. */
   readonly requestsAtOnce: number;
   readonly bootTimeoutMs: number;
   readonly queueTtlMs: number;
@@ -156,9 +156,9 @@ export interface Config extends TurnSettings {
   readonly sandboxOrphanMs: number;
   readonly setupTimeoutMs: number;
   readonly signIn: SignInSettings;
-  /** The way to people's mailboxes. Null: the service sends no mail. */
+  /** The way to people's mailboxes. Null if the service sends no mail. */
   readonly mail: MailSettings | null;
-  /** A sentence for each name that is set but is no setting. */
+  /** A sentence for each name that is set but is not a setting. */
   readonly unknownSettings: readonly string[];
 }
 
@@ -211,7 +211,7 @@ const readSaving = (read: SettingReader) => ({
 /**
  * Reads all settings. A setting that is absent or empty has its default.
  *
- * @throws ConfigError with every problem at once.
+ * @throws ConfigError with all problems together.
  */
 export function readConfig(environment: Environment, workingDirectory: string): Config {
   const read = new Reader(environment);

@@ -39,7 +39,7 @@ export const sendRequest: CustomFetch = async (url, { method, headers, body, sig
   })) as unknown as Response;
 };
 
-/** A provider's refusal of its own, for example a user without a verified address. */
+/** A refusal that the provider decides itself, for example of a user without a verified address. */
 export class AnswerRefused extends Error {}
 
 const faultKind = (error: unknown): ProviderFault["kind"] => {

@@ -243,7 +243,7 @@ const partItem = (info: MessageInfo, part: Part, { place, ...position }: Positio
   ];
 };
 
-/** A text without an end of its own, of an attempt that broke off. */
+/** An unfinished text, from an attempt that broke off. */
 const BROKEN_OFF: End = {
   status: "interrupted",
   error: {

@@ -34,7 +34,7 @@ interface Started {
   readonly intervalMs: number;
 }
 
-/** Null: the service is older than this command and knows no such login. */
+/** Null if the service is older than this command and has no such login. */
 const start = async (service: Service): Promise<Started | null> => {
   const client_name = `Command line on ${hostname()}`.slice(0, NAME_MAX);
   const { status, fields } = await sendForm(service, "/device-logins", {

@@ -1,7 +1,7 @@
 /** Tables of records: what each column shows of a record. */
 import { table, time } from "../terminal.ts";
 
-/** A field by its name, or a text of the record. Null: a dash. */
+/** A field by its name, or a text of the record. Null is shown as a dash. */
 export type Cell<Item> = (keyof Item & string) | ((item: Item) => string | number | null);
 /** In the order of the table, by heading. */
 export type Columns<Item> = Readonly<Record<string, Cell<Item>>>;

@@ -66,7 +66,7 @@ type Row<R extends Route, Names extends readonly string[], O extends Options, Ca
       readonly query?: Some<Part<R, "query">>;
       readonly payload?: Some<Part<R, "payload">>;
     }>;
-    /** The failure that an answer tells of. Null: none. */
+    /** The failure that an answer reports, if any. */
     readonly fails?: (value: Answer<R>, call: Called) => Failure | null;
   };
 

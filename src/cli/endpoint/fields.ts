@@ -23,7 +23,7 @@ export interface Definition {
 
 /** How an option sets a field. */
 export interface Setting {
-  /** The field. Absent: the one of the option's name. Null: none. */
+  /** The field, by default the one with the option's name. Null if the option sets no field. */
   readonly sets?: string | null;
   /** What a switch sets it to. Absent: true. */
   readonly to?: string | boolean;

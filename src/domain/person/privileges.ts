@@ -13,7 +13,7 @@ import type { ProjectRole } from "./role.ts";
 
 /**
  * `user`: a person, or a program with her token. `session`, `trigger`: the agent of a session that a person or a trigger started.
- * `sandbox`: the daemon. `node`: another node of this installation. `stranger`: everybody, also without a credential.
+ * `sandbox`: the daemon. `node`: another node of this installation. `stranger`: everybody, including callers without a credential.
  */
 export type CallerKind = "user" | "session" | "trigger" | "sandbox" | "node" | "stranger";
 

@@ -136,7 +136,7 @@ const addressRefusal = (claims: Claims, trustsAddresses: boolean): SignInCause |
   return FALSE.test(String(claim)) ? "email_unverified" : "email_verified_unreadable";
 };
 
-/** A value as the address of one mailbox. Null: it is none. */
+/** A value as the address of one mailbox, or null if it is not one. */
 export const mailAddress = (value: unknown): string | null =>
   typeof value === "string" && isMailAddress(value) ? value : null;
 

@@ -7,7 +7,7 @@ export interface MailServer {
   readonly port: number;
   /** TLS from the first byte, as with `smtps://`. Otherwise STARTTLS. */
   readonly isSecure: boolean;
-  /** Null: the server asks for none. */
+  /** Null if the server asks for no credentials. */
   readonly login: { readonly user: string; readonly password: string } | null;
 }
 

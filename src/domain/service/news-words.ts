@@ -32,7 +32,7 @@ const REMARKS: Readonly<Record<string, string>> = {
   changes_requested: "asks for changes",
 };
 
-/** @param readerId who reads is "you". Null: everybody has a name */
+/** @param readerId the reader, who is called "you". With null, everybody has a name */
 export const entryText = (entry: NewsEntry, readerId: string | null): string => {
   const { kind, state, reviewer } = entry;
   const personName = (person: Person | null, otherwise: string): string =>

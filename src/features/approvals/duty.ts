@@ -6,7 +6,7 @@
  *  A2 A call is decided again before it is sent: rule, pin, origin, credential and limits are those of now. Where they
  *     do not allow it any more, it is refused with the reason.
  *  A3 After it began, a call is not sent again. If its end is not written within `LOST_MS`, it is `unknown`.
- *  A4 A call that hangs delays no other one: each has a fiber of its own, up to `AT_ONCE`.
+ *  A4 A call that hangs delays no other one: each has its own fiber, up to `AT_ONCE`.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
@@ -33,7 +33,7 @@ import { DUTIES } from "../../services/duties.ts";
 import { dutyPart, runDuty } from "../../services/duty.ts";
 
 const NAME = "approvals";
-/** Calls and deliveries of this node at once. */
+/** How many calls and deliveries this node performs at a time. */
 const AT_ONCE = 32;
 /** A call lasts at most 60 s. One without an end after this time was cut off with its node. */
 export const LOST_MS = 90_000;
@@ -47,7 +47,7 @@ const move = Effect.fnUntraced(function* (id: string, change: DistributiveOmit<A
 });
 type DistributiveOmit<T, K extends keyof T> = T extends unknown ? Omit<T, K> : never;
 
-/** Why the session may not call any more. Null: it may. */
+/** Why the session may not call any more. Null if it may. */
 const endOfSession = Effect.fnUntraced(function* ({ call: { sessionId, userId, startedBy } }: Approval) {
   const session = yield* (yield* Sessions).get(sessionId);
   if (session === null || session.deletedAt !== null) return "The session was deleted.";

@@ -35,7 +35,7 @@ export const WAIT_MS = 120_000;
 export const ProgressTime = Context.Reference<number>("platform/approvals/ProgressTime", {
   defaultValue: () => 10_000,
 });
-/** A lost signal delays a caller for so long. */
+/** How long a lost signal delays a caller. */
 const POLL_MS = 2_000;
 /** Signals that come together are read together. */
 const GATHER = "50 millis";
@@ -60,7 +60,7 @@ export const sealPart = Effect.fnUntraced(function* (
   return sealSecret(secrets, approvalPlace(place, part), { value: JSON.stringify(value), nonce });
 });
 
-/** Opens a sealed part. Null: it is not kept any more, or it cannot be opened. */
+/** Opens a sealed part. Null if it was removed, or if it cannot be opened. */
 export const openPart = Effect.fnUntraced(function* (approval: Approval, part: "arguments" | "result") {
   const envelope = part === "arguments" ? approval.sealedArguments : approval.sealedResult;
   if (envelope === null) return null;
@@ -170,7 +170,7 @@ const askPerson = Effect.fnUntraced(function* (row: NewCall, args: Arguments, te
     const approval = yield* settledInTime(place, tell);
     return approval === null ? GONE : yield* takeResult(approval);
   });
-  // Also if the agent goes away meanwhile. If the database is away, the lease ends by itself.
+  // This holds even if the agent leaves meanwhile. If the database is away, the lease ends by itself.
   return yield* Effect.ensuring(waiting, Effect.ignore(release(entry.id)));
 });
 

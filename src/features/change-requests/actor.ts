@@ -77,7 +77,7 @@ const tipWith = (
     ),
   );
 
-/** The approvals that this head lacks. Null: it has what the project demands. */
+/** The approvals that this head lacks. Null if it has what the project demands. */
 const lackingApprovals = Effect.fnUntraced(function* (
   { id, projectId, createdBy }: ChangeRequest,
   head: string,
@@ -114,7 +114,7 @@ const noteSides = Effect.fnUntraced(function* (
 const mergeTitle = ({ number, title }: ChangeRequest): string =>
   `Merge change request #${number}: ${title.replaceAll(/\s+/g, " ").trim()}`;
 
-/** As the history of the base branch tells it: what was done, why, and where it was talked about. */
+/** The message in the history of the base branch: what was done, why, and where it was discussed. */
 const squashMessage = ({ number, title, description }: ChangeRequest): string =>
   [`${title.replaceAll(/\s+/g, " ").trim()} (#${number})`, description.trim()].filter(Boolean).join("\n\n");
 

@@ -78,7 +78,7 @@ export const Detail = Schema.Struct({
   warnings: Schema.Array(
     Schema.Struct({
       file: Schema.String,
-      /** From 1. Null: the whole file, or not known. */
+      /** From 1. Null for the whole file, and if it is not known. */
       line: nullable(Schema.Finite),
       message: Schema.String,
     }),
@@ -87,7 +87,7 @@ export const Detail = Schema.Struct({
   verdicts: Schema.Array(VerdictWire),
   /** Who was asked to review it, in the order in which they were asked. */
   reviewers: Schema.Array(ReviewerWire),
-  /** Of the project. A merge needs so many verdicts that count. */
+  /** The project's number of verdicts that a merge needs. */
   approvals_required: Schema.Finite,
   ...comparisonFields,
 }).annotate({ identifier: "ChangeRequestDetail" });

@@ -93,7 +93,7 @@ export const askToClose = Effect.fnUntraced(function* (request: Which) {
   return answer;
 });
 
-/** As many paths as a sentence bears; all of them are in the details. */
+/** The first few paths; the details list all of them. */
 const PATHS_TOLD = 5;
 
 const notOpen = ({ number, status }: ChangeRequest): Conflict =>

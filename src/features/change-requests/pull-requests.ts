@@ -133,7 +133,7 @@ const settleOne = Effect.fnUntraced(function* (look: Look, request: ChangeReques
   const actors = yield* Actors;
   const pullPage = yield* findPull(look, request);
   if (pullPage === null) {
-    // The request ended before one was opened, or the host has it no more.
+    // The request ended before a pull request was opened, or the host no longer has it.
     if (request.status !== "open" && request.pull !== null)
       yield* recordPull(project.id, request.number, null);
     return;

@@ -36,7 +36,7 @@ export const verdictWire = (
   why_not: request.status === "open" && verdict.kind === "approval" ? whyNotCounted(verdict, request) : null,
 });
 
-/** The head branch's present commit. Null: the branch is gone. */
+/** The head branch's present commit, or null if the branch is gone. */
 export const presentHead = ({ projectId, headRef, status, mergeSides }: ChangeRequest) =>
   status === "merged" && mergeSides !== null
     ? Effect.succeed(mergeSides.head)

@@ -40,7 +40,7 @@ import { TriggerWishesGroup } from "./trigger-wishes-api.ts";
 import { Platform } from "../../http/api/platform.ts";
 
 const UPCOMING = 5;
-/** As many faults as any answer lists (api.md 1 "Bad input"). */
+/** How many faults an answer lists (api.md 1 "Bad input"). */
 const ISSUES_MAX = 20;
 
 /** The next instants of the schedule. None while it cannot be read. */
@@ -130,7 +130,7 @@ const mergedOrOpen = (request: ChangeRequest) =>
 const refuseAgent = ({ message }: { readonly message: string }) =>
   Effect.fail(refusedWish([{ path: "agent", message }]));
 
-/** A commit that changes the manifest on a branch of its own, and the change request for it. */
+/** Commits a change of the manifest to a new branch, and opens the change request for it. */
 const proposeChange = Effect.fnUntraced(function* (pid: string, wish: Wanted) {
   const { change, slug, verb, description, merge } = wish;
   const caller = yield* Caller;

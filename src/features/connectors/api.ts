@@ -43,11 +43,11 @@ const ConnectorWire = Schema.Struct({
   credential: nullable(
     Schema.Struct({ origin: Schema.String, updated_at: Instant, updated_by: nullable(Uuid) }),
   ),
-  /** Of auth `oauth` and `client_credentials`. Null: no grant exists for this origin. */
+  /** For the auth kinds `oauth` and `client_credentials`. Null if no grant exists for this origin. */
   sign_in: nullable(
     Schema.Struct({
       status: Schema.Literals(["signed_in", "ended"]),
-      /** The sign-in server. Null: it was not asked yet. */
+      /** The sign-in server. Null until it was asked. */
       issuer: nullable(Schema.String),
       at: Instant,
       by: nullable(Uuid),
@@ -87,7 +87,7 @@ const Shape = Schema.Struct({
 
 const CatalogueWire = Schema.Struct({
   slug: Schema.String,
-  /** Names what is accepted. Null: the tools were never fetched. */
+  /** Names what is accepted. Null if the tools were never fetched. */
   pin: nullable(Schema.String),
   refreshed_at: nullable(Instant),
   accepted_at: nullable(Instant),
@@ -124,12 +124,12 @@ export const CallWire = Schema.Struct({
   arguments_bytes: Schema.Finite,
   arguments_preview: Schema.String,
   at: Instant,
-  /** When an approved call was sent. Null: at the instant `at`, or not at all. */
+  /** When an approved call was sent. Null if it was sent at the instant `at`, or not at all. */
   begun_at: nullable(Instant),
   /** The person who approved or denied it. */
   approver: nullable(Uuid),
   ended_at: nullable(Instant),
-  /** Null: the call is being performed. */
+  /** Null while the call is being performed. */
   outcome: nullable(Schema.Literals(["ok", "error", "denied", "pending", "unknown"])),
   message: nullable(Schema.String),
   upstream_status: nullable(Schema.Finite),

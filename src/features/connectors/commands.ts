@@ -9,7 +9,7 @@ import { EXIT, Failure, usage } from "../../cli/failure.ts";
 import { visible } from "../../cli/terminal.ts";
 import { quantity } from "../../domain/counted.ts";
 
-/** The command for a missing own credential. Null: none is missing. */
+/** The command for a missing own credential, or null if none is missing. */
 const need = (one: {
   readonly slug: string;
   readonly auth: string;

@@ -73,7 +73,7 @@ const requireOwner = Effect.fnUntraced(function* (caller: Arrived) {
 });
 
 /**
- * Stores a credential: the project's, or the caller's own. A client of an OAuth server is the project's, also where each person
+ * Stores a credential: the project's, or the caller's own. A client of an OAuth server is the project's, even where each person
  * signs in with it.
  */
 export const putCredential = Effect.fnUntraced(function* ({ pid, slug }: Place, wish: Wish) {

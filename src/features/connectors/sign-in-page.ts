@@ -4,7 +4,7 @@
  *
  *  Z1 The address asks for the page's session of the person who began the sign-in. The session's cookie is strict: the browser
  *     sends it here, because no other site's page leads here, and does not send it with the callback.
- *  Z2 So the address gives the browser a cookie of its own for the callback: a random secret, lax, of which the
+ *  Z2 So the address gives the browser a separate cookie for the callback: a random secret, lax, of which the
  *     sign-in has the hash. Over https its name has the prefix `__Host-`, so no other host can plant one.
  */
 import * as Effect from "effect/Effect";

@@ -90,7 +90,7 @@ const openPending = Effect.fnUntraced(function* (flow: Flow) {
   return Result.isSuccess(opened) ? readPending(opened.success) : null;
 });
 
-/** Opens the address of a sign-in in a browser. @returns where the browser goes. Null: it is not this person's, or it is over. */
+/** Opens the address of a sign-in in a browser. @returns where the browser goes, or null if the sign-in is not this person's or is over. */
 export const openSignIn = Effect.fnUntraced(function* (by: {
   readonly ticket: string;
   readonly userId: string;
@@ -113,7 +113,7 @@ export type Finished =
   | { readonly kind: "signed_in"; readonly projectId: string; readonly slug: string }
   /** The browser has no such sign-in. */
   | { readonly kind: "unknown" }
-  /** The connector is another one now, or she is no owner any more. */
+  /** The connector has changed, or she is no longer an owner. */
   | { readonly kind: "changed" }
   | { readonly kind: "fault"; readonly fault: SignInFault };
 

@@ -25,7 +25,7 @@ const LOOKS_AT_ONCE = 4;
 const ROUND_MS = 5 * 60_000;
 /** The pause after the first failure. It doubles with each further one, up to the usual pause. */
 export const AGAIN_MS = 5 * 60_000;
-/** A tag that no environment has used for so many usual pauses, and at least a week, is forgotten. */
+/** After how many usual pauses without a use a tag is forgotten, but never within a week. */
 const PAUSES_KEPT = 4;
 const KEPT_MS = 7 * 24 * 60 * 60_000;
 

@@ -49,7 +49,6 @@ const setupLine = (setup: string): string => {
 const assignments = (args: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(args).map(([name, value]) => `${name}=${value}`);
 
-/** Null: none. */
 const joinWords = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
 
 /** The source of a build. A registry's image is used as it is, and so has nothing else. */

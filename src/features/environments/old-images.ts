@@ -3,7 +3,7 @@
  * images on a timer, and takes no input.
  *
  *  V1 An image stays while a sandbox boots on it or uses it. The newest image of each project also stays.
- *  V2 An image whose build has no row goes: its project is gone. A build has its row before its image.
+ *  V2 An image whose build has no row is removed: its project is gone. A build has its row before its image.
  */
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";

@@ -4,7 +4,7 @@
  *
  *  L1 The sandbox's own way out tells which session calls, and the tables which provider it may use. Both are looked at for each call, so
  *     a provider that was deleted, a session that has ended, or a person's own provider while another one steers, is shut with the next one.
- *  L2 A key is opened for one call, and is in no answer, log or sandbox. What the sandbox sends as its key goes nowhere.
+ *  L2 A key is opened for one call, and is in no answer, log or sandbox. The key that a sandbox sends is dropped.
  *  L3 Both ways are streamed unchanged. A caller that leaves ends the provider's work.
  *  L4 A call is counted after its answer, which does not wait for it. Counting begins before the caller sees the answer's end, and a
  *     stopping service waits for it. A call that broke off has the tokens that were named before, and an estimate of the others, which is
@@ -61,7 +61,7 @@ import {
 import { callPrice, tokenCost, type Prices } from "../../domain/model/prices.ts";
 import { nameFault } from "./rules/provider.ts";
 
-/** Splits `/name/rest`. Null: there is no name of a provider. */
+/** Splits `/name/rest`. Null if it names no provider. */
 const split = (path: string): { readonly name: string; readonly below: string } | null => {
   const [, name = "", below = ""] = /^\/([^/?]+)(.*)$/s.exec(path) ?? [];
   return nameFault(name) === null ? { name, below: withoutKey(below) } : null;
@@ -150,11 +150,11 @@ const requestHeaders = (headers: ModelRequest["headers"]): Record<string, string
 /** Where a call goes. */
 interface Way {
   readonly caller: SpendingCaller;
-  /** Null: the managed gateway. */
+  /** Null for the managed gateway. */
   readonly provider: ModelProvider | null;
   /** The first part of `provider/model`. */
   readonly name: string;
-  /** Null: the managed gateway, which may have several APIs. */
+  /** Null for the managed gateway, which may have several APIs. */
   readonly kind: ProviderKind | null;
   readonly prices: Prices;
   readonly base: URL;
@@ -193,7 +193,7 @@ interface Call {
 
 /** Each of these never fails. */
 interface Counting {
-  /** Why the call may not pass. Null: it passes, and has a reservation. A `ModelRefusal`: it may have one. */
+  /** Why the call may not pass, or null if it passes and has a reservation. With a `ModelRefusal` it may still have one. */
   readonly reserve: (call: Call) => Promise<string | ModelRefusal | null>;
   /** Begins to count a call. */
   readonly settle: (call: Call) => void;

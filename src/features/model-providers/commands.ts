@@ -55,7 +55,7 @@ const priceWords = ([model, { input, cached, output }]: readonly [
   Provider["prices"][string],
 ]): string => `${model} $${input}, cached $${cached}, output $${output}`;
 
-/** Null: the service has all that the provider lists, or was not asked to take them. */
+/** Null if the service has all that the provider lists, or was not asked to take them. */
 const leftOutWords = ({ models_left_out: count = 0 }: Provider): string | null =>
   count === 0 ? null : `${count} more that the provider lists. --models names others`;
 

@@ -188,7 +188,7 @@ const storedKey = Effect.fnUntraced(function* (provider: ModelProvider, baseUrl:
   return opened.success;
 });
 
-/** A price is no matter of the provider's, so it is not asked. */
+/** The provider does not know the price, so it is not asked. */
 const isOnlyPrices = (wish: typeof Change.Type): boolean =>
   wish.prices !== undefined && Object.keys(wish).length === 1;
 
@@ -257,7 +257,7 @@ const remove = Effect.fnUntraced(function* (place: ProviderPlace, id: string) {
     return yield* notFound("model provider");
 });
 
-/** What passed the service for a session. It is nothing if the session has keys of its own. */
+/** What passed the service for a session: nothing if the session has its own keys. */
 const sessionUsage = Effect.fnUntraced(function* (params: { readonly pid: string; readonly sid: string }) {
   const session = yield* sessionFor(yield* Caller, params);
   const rows = yield* (yield* ModelUsage).ofSession(session.id);

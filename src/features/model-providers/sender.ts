@@ -8,13 +8,13 @@ import { NetFault } from "../../ground/net/fault.ts";
 import { ownAddresses } from "../../ground/net/own-addresses.ts";
 import type { ModelServersPort, Unreached } from "./ports/model-servers.ts";
 
-/** How long a model may be silent before a call ends, ms. As the sandboxes' way out. */
+/** How long a model may be silent before a call ends, ms: the same as in the sandboxes' way out. */
 const SILENT_MS = 900_000;
 /** A list of models has up to some hundred kilobytes. */
 const READ_BYTES = 4 * 1024 * 1024;
 const READ_MS = 15_000;
 
-const unreached = (error: unknown): Unreached =>
+const toUnreached = (error: unknown): Unreached =>
   error instanceof NetFault
     ? { why: error.why, discreetWhy: error.discreetWhy, isLate: error.reason._tag === "Late" }
     : { why: "cannot be reached", discreetWhy: "cannot be reached", isLate: false };
@@ -26,9 +26,9 @@ const over = (client: NetClient): ModelServersPort => ({
         const answer = await client.request({ url: base, path, method, headers, body, signal: left });
         return { status: answer.statusCode, headers: answer.headers, body: answer.body };
       },
-      catch: unreached,
+      catch: toUnreached,
     }),
-  check: (url) => Effect.tryPromise({ try: () => client.check(url), catch: unreached }),
+  check: (url) => Effect.tryPromise({ try: () => client.check(url), catch: toUnreached }),
   read: (url, headers) =>
     Effect.tryPromise({
       try: async (signal) => {
@@ -37,7 +37,7 @@ const over = (client: NetClient): ModelServersPort => ({
         const text = (await readBody(answer.body, limits)).toString("utf8");
         return { status: answer.statusCode, text, redirect: redirectIn(answer, url) };
       },
-      catch: unreached,
+      catch: toUnreached,
     }),
 });
 

@@ -34,7 +34,7 @@ const WHO_CALLS =
 const notReached = (host: string, { why }: Pick<Unreached, "why">): TrialRefusal =>
   refusedBy({ ...noVerdict({ host }, why), advice: WHO_CALLS });
 
-/** Why the service may not reach a base URL, which is not asked. Null: it may. */
+/** Why the service may not reach a base URL, without asking it. Null if it may. */
 export const placeRefusal = Effect.fnUntraced(function* (
   baseUrl: string,
 ): Effect.fn.Return<TrialRefusal | null> {

@@ -4,7 +4,7 @@
  *
  *  W1 A receiver's place in the events moves with its deliveries (outbound-webhooks.ts O2), on whichever node is first.
  *  W2 A delivery is claimed before it is sent, for longer than a request can take. So a node that dies leaves it to
- *     another one after the lease, with the same `webhook-id`, and no two nodes send it at once.
+ *     another one after the lease, with the same `webhook-id`, and no two nodes send it at the same time.
  *  W3 A request holds a place until its result is written. There is a number of places in all, half of which stay for
  *     receivers that do not fail, and few for one receiver. So a receiver that hangs delays no other.
  */
@@ -34,10 +34,10 @@ import { dutyPart, runDuty } from "../../services/duty.ts";
 
 const NAME = "outbound_webhooks";
 
-/** Requests of this node at once, and how many of them to receivers that fail. */
+/** How many requests this node sends at a time, and how many of them to receivers that fail. */
 const REQUESTS = 256;
 const FAILING_REQUESTS = 128;
-/** Requests to one receiver at once, over all nodes. */
+/** How many requests one receiver gets at a time, from all nodes together. */
 const REQUESTS_EACH = 4;
 /** Longer than a request with its time limit, the write of its result, and the difference of two nodes' clocks. */
 const LEASE_MS = 30_000;

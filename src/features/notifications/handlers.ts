@@ -79,7 +79,7 @@ const webhookFor = Effect.fnUntraced(function* ({ pid, id }: Params) {
   return (yield* (yield* OutboundWebhooks).get(pid, id)) ?? (yield* notFound("webhook"));
 });
 
-/** The secret that a person gave, or a fresh one. Null: the format has no signature. */
+/** The secret that a person gave, or a fresh one. Null if the format has no signature. */
 const chosenSecret = Effect.fnUntraced(function* (format: OutboundFormat, wish: string | undefined) {
   if (format !== "standard")
     return wish === undefined ? null : yield* badRequest("secret", `the format ${format} has no signature`);
@@ -203,7 +203,7 @@ const change = Effect.fnUntraced(function* (params: Params, { url, events, statu
   return yield* shownOne(result);
 });
 
-/** Sends a test at once, and tells its outcome. It leaves no delivery. */
+/** Sends a test immediately, and returns its outcome. It leaves no delivery. */
 const test = Effect.fnUntraced(function* (params: Params) {
   const project = yield* projectFor(yield* Caller, params.pid);
   const webhook = yield* webhookFor(params);

@@ -41,7 +41,7 @@ const placeWire = (receiver: OwnReceiver | null, last: OutboundDelivery | undefi
   last_delivery: last === undefined ? null : deliveryWire(last),
 });
 
-/** Where the person's mail goes, or why it goes nowhere. */
+/** The address of the person's mail, or why she gets none. */
 const mailbox = Effect.gen(function* () {
   const address = yield* (yield* OwnReceivers).address(yield* ownId);
   const isSetUp = (yield* Mailer) !== null;
@@ -126,7 +126,7 @@ const remove = Effect.fnUntraced(function* (place: NoticePlace) {
   if (!isRemoved) return yield* notFound("notices");
 });
 
-/** Sends a test at once, and tells its outcome. It leaves no delivery. */
+/** Sends a test immediately, and returns its outcome. It leaves no delivery. */
 const test = Effect.fnUntraced(function* (place: NoticePlace) {
   const receiver = yield* receiverAt(place);
   if (receiver === null) return yield* notFound("notices");

@@ -19,12 +19,12 @@ export const accountSpendLayer = Layer.effect(
     const spend = yield* Spend;
     const clock = yield* Clock.Clock;
     /** Until when an account counts as one without limits. */
-    const unlimited = new BoundedMap<string, number>(ACCOUNTS_MAX);
+    const withoutLimits = new BoundedMap<string, number>(ACCOUNTS_MAX);
     const mayLimit = (accountId: string) =>
-      (unlimited.get(accountId) ?? 0) <= clock.currentTimeMillisUnsafe();
+      (withoutLimits.get(accountId) ?? 0) <= clock.currentTimeMillisUnsafe();
     const hasLimits = Effect.fnUntraced(function* (accountId: string) {
       const has = yield* spend.hasLimits(accountId);
-      if (!has) unlimited.set(accountId, clock.currentTimeMillisUnsafe() + UNLIMITED_MS);
+      if (!has) withoutLimits.set(accountId, clock.currentTimeMillisUnsafe() + UNLIMITED_MS);
       return has;
     });
     return {
@@ -45,12 +45,15 @@ export const accountSpendLayer = Layer.effect(
       renew: (ids) => spend.renew(ids, clock.currentTimeMillisUnsafe()),
       mayLimit,
       isLimited: (accountId) => (mayLimit(accountId) ? hasLimits(accountId) : Effect.succeed(false)),
-      limitSet: (accountId) => void unlimited.delete(accountId),
+      limitSet: (accountId) => void withoutLimits.delete(accountId),
       standing: Effect.fnUntraced(function* (session) {
         if (!(yield* hasLimits(session.accountId))) return { applies: false, reached: null };
         const limits = yield* spend.ofSession(session, clock.currentTimeMillisUnsafe());
-        const reached = limits.find((limit) => isReached({ ...limit, reserved: 0 }));
-        return { applies: limits.length > 0, reached: reached === undefined ? null : limitReached(reached) };
+        const reachedLimit = limits.find((limit) => isReached({ ...limit, reserved: 0 }));
+        return {
+          applies: limits.length > 0,
+          reached: reachedLimit === undefined ? null : limitReached(reachedLimit),
+        };
       }),
     };
   }),

@@ -32,7 +32,7 @@ interface Given {
   readonly remove: boolean;
 }
 
-/** The amount of the options. Null: the limit goes. */
+/** The amount of the options. Null removes the limit. */
 const amountIn = ({ usd, tokens, remove }: Given): Amount | null => {
   if ([usd !== undefined, tokens !== undefined, remove].filter(Boolean).length !== 1)
     throw usage("Give one of --usd, --tokens and --remove.");
@@ -70,7 +70,7 @@ const list = endpoint("GET /v1/spend", {
 
 type AccountScope = Request<"PUT /v1/spend-limits">["payload"]["scope"];
 
-/** A limit in dollars refuses calls of models without a price. Null: each has one, or the limit is in tokens. */
+/** A limit in dollars refuses calls of models without a price. Null if each has one, or the limit is in tokens. */
 const refusedModels = async (api: () => Client, amount: Amount): Promise<string | null> => {
   if (amount.usd === undefined) return null;
   const { value } = await api().call("GET /v1/model-providers", {});

@@ -82,7 +82,7 @@ const remove = Effect.fnUntraced(function* (runtime: string) {
   );
 });
 
-/** S3 of domain/agents/subscription.ts. One that is refused is no fault of the sandbox's: the next turn gives it again. */
+/** S3 of domain/agents/subscription.ts. A refused one is not the sandbox's fault: the next turn delivers it again. */
 const renew = Effect.fnUntraced(function* (projectId: string, text: string) {
   const caller = yield* Caller;
   const session = caller.sessionId === null ? null : yield* (yield* Sessions).get(caller.sessionId);
@@ -97,7 +97,7 @@ const renew = Effect.fnUntraced(function* (projectId: string, text: string) {
   const now = yield* Clock.currentTimeMillis;
   const fault = renewalFault(subscription, { kept: content.success, given: text, now });
   if (fault !== null) return yield* badRequest("content", fault);
-  // Of two at once, one is refused here, and comes again after its next turn.
+  // Of two concurrent ones, one is refused here, and comes again after its next turn.
   const sealed = yield* sealContent(one, text, one.sealed.version + 1);
   if (!(yield* rows.renew(one.id, { sealed, now }))) return yield* notFound("subscription");
 });

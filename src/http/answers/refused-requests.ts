@@ -4,7 +4,7 @@
  *  - A token of a person that has ended is recorded, whatever it asks for: someone uses what should be forgotten. Tokens of sandboxes end
  *    with every session, and browsers by themselves, so theirs are not.
  *  - A request that may not change something is recorded. A read that is refused changes nothing and shows nothing.
- *  - A text that is no token names no one, and is not recorded.
+ *  - A text that is not a token names no one, and is not recorded.
  *  - Records are bounded (services/audit.ts), and a record that fails does not delay or change the answer.
  */
 import type { ServerResponse } from "node:http";
@@ -82,7 +82,7 @@ const signInRequired = Effect.gen(function* () {
  * Why a token was not accepted, on record where that says something.
  *
  * @param hash of what the request has as its token
- * @param asked null: the request has a record of its own
+ * @param attempt null if the request has its own record
  * @param otherwise the error for a token that is unknown or has ended
  */
 export const tokenRefused = Effect.fnUntraced(function* (

@@ -11,7 +11,7 @@ export const RETRY_AFTER_SECONDS = "1";
 export const apiErrorResponse = (error: ApiError): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(errorBody(error), { status: errorStatus(error) });
 
-/** The id of the request that a fiber answers. Null: it answers none. */
+/** The id of the request that a fiber answers, or null if it answers none. */
 export const RequestId = Context.Reference<string | null>("platform/http/RequestId", {
   defaultValue: () => null,
 });

@@ -8,7 +8,7 @@ type Members = readonly SchemaAST.Objects[];
 const unionMembers = ({ types }: SchemaAST.Union): readonly SchemaAST.AST[] =>
   types.map(SchemaAST.toEncoded).flatMap((type) => (SchemaAST.isUnion(type) ? unionMembers(type) : [type]));
 
-/** The members of a union of objects. Null: some member is no object. */
+/** The members of a union of objects, or null if some member is not an object. */
 const objectMembers = (union: SchemaAST.Union): Members | null => {
   const members = unionMembers(union);
   return members.every(SchemaAST.isObjects) ? members : null;
@@ -41,13 +41,13 @@ const requiredFields = ({ propertySignatures }: SchemaAST.Objects, except?: stri
     .filter(({ name, type }) => name !== except && type.context?.isOptional !== true)
     .map(({ name }) => `\`${String(name)}\``);
 
-/** The value of the field by which an object of this type is known. Null: it has another type. */
+/** The value of the field by which an object of this type is known. Null if the field has another type. */
 const fieldTag = ({ propertySignatures }: SchemaAST.Objects, field: string): string | null => {
   const type = propertySignatures.find(({ name }) => name === field)?.type;
   return type?._tag === "Literal" ? JSON.stringify(type.literal) : null;
 };
 
-/** Each member by the value of the field that tells them apart, with what else it must have. Null: none tells them apart. */
+/** Each member by the value of the field that tells them apart, with what else it must have. Null if no field tells them apart. */
 const byTag = (members: Members): string | null => {
   const fields = members[0]?.propertySignatures.map(({ name }) => String(name)) ?? [];
   const field = fields.find((name) => members.every((member) => fieldTag(member, name) !== null));

@@ -1,6 +1,6 @@
 /**
  * The common shape of every error (api.md 1): `{error, code, details?}`. `error` is a sentence that a person can act
- * on, `code` is stable. Each status has a class of its own, since the status distinguishes errors on the wire.
+ * on, `code` is stable. Each status has its own class, since the status distinguishes errors on the wire.
  */
 import * as Schema from "effect/Schema";
 
@@ -84,7 +84,7 @@ export const unsupportedMedia = () =>
  * One fault of a request as a sentence: "`limit` must be between 1 and 200.", "Unknown field `prompt`."
  *
  * @param path of the field; empty for the whole of `part`
- * @param message "must be …", "unknown field", "unknown field. Known: a, b", or a sentence of its own
+ * @param message "must be …", "unknown field", "unknown field. Known: a, b", or a whole sentence
  */
 export const faultSentence = (path: string, message: string, part = "body"): string => {
   const text = message.replace(/\.$/, "");

@@ -176,7 +176,7 @@ export const comparisonFields = {
   ),
 };
 
-/** A path of `files_changed`: the diff of this file alone, with a limit of its own. */
+/** A path of `files_changed`: the diff of this file alone, with its own limit. */
 export const diffQuery = { path: Schema.optionalKey(text(4096)) };
 
 /** Of a model in a menu. */

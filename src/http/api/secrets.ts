@@ -20,7 +20,7 @@ export const SecretWire = Schema.Struct({
   service: Schema.Boolean.annotate({
     description: "Whether the secret is the service's own: it verifies webhooks, and sandboxes never get it.",
   }),
-  /** Until when the previous value verifies webhooks. Null: it does not. */
+  /** Until when the previous value verifies webhooks. Null if it does not. */
   previous_valid_until: Schema.NullOr(Instant),
   provider: Schema.NullOr(Schema.String).annotate({
     description:

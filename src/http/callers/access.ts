@@ -12,7 +12,7 @@ export const callerKind = ({ kind, origin }: Principal): CallerKind => (kind ===
 
 const standingFor = (privilege: Privilege) => powerStanding(privilegeRule(privilege).power);
 
-/** The lowest role in a project that has a privilege there. Null: it does not depend on a project. */
+/** The lowest role in a project that has a privilege there. Null if the privilege does not depend on a project. */
 export const neededRole = (privilege: Privilege, mergeRole: MergeRole): ProjectRole | null => {
   const { role = null } = standingFor(privilege);
   return role === "merge" ? mergeRole : role;
@@ -30,7 +30,7 @@ export type Lack =
   /** An agent enters no sandbox of this session this way. */
   | { readonly by: "session" };
 
-/** Why the caller's token and role in the account lack the privilege. Null: they have it. `lackAt` asks for the project. */
+/** Why the caller's token and role in the account lack the privilege. Null if they have it. `lackAt` decides for the project. */
 export const findLack = (caller: Principal, privilege: Privilege): Lack | null => {
   const { callers, account } = standingFor(privilege);
   if (!callers.includes("stranger") && !callers.includes(callerKind(caller))) return { by: "token" };
@@ -40,7 +40,7 @@ export const findLack = (caller: Principal, privilege: Privilege): Lack | null =
 };
 
 /**
- * Why a caller may not enter a session's sandbox by this privilege (threats.md X23). Null: it may. No agent makes another one act, so
+ * Why a caller may not enter a session's sandbox by this privilege (threats.md X23). Null if it may. No agent makes another one act, so
  * words that mislead one agent do not reach the others.
  *
  * @param session null: not read yet
@@ -60,7 +60,7 @@ export const lackInto = (
   return enters ? null : { by: "session" };
 };
 
-/** Why the caller's role lacks the privilege in a project that exists for her. Null: it has it. */
+/** Why the caller's role lacks the privilege in a project that exists for her. Null if it has it. */
 export const lackAt = (
   privilege: Privilege,
   { role, mergeRole }: Pick<Reached, "role" | "mergeRole">,
@@ -76,6 +76,6 @@ export const lackAt = (
 export const reaches = (caller: Principal, projectId: string): boolean =>
   caller.projectId === null || caller.projectId === projectId;
 
-/** Whose rows the caller sees in lists over all projects. Null: all rows of the account. */
+/** Whose rows the caller sees in lists over all projects. Null for all rows of the account. */
 export const listReader = (caller: Principal): string | null =>
   caller.accountRole === "owner" ? null : caller.user.id;

@@ -19,7 +19,7 @@ export const Proxies = Context.Reference<TrustedProxies>("platform/http/Proxies"
   defaultValue: () => NO_PROXIES,
 });
 
-/** The address of a raw request's client. Null: its connection has ended. */
+/** The address of a raw request's client, or null if its connection has ended. */
 export const rawClientAddress = (
   { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
   proxies: TrustedProxies,

@@ -221,7 +221,7 @@ export const requirePrivilege = Effect.fnUntraced(function* (caller: Arrived, pr
   yield* requireRole(caller, privilege);
 });
 
-/** As `requireRole`, and fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
+/** Like `requireRole`. Also fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
 const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
   yield* requireRole(caller, privilege);
   const { tool } = privilegeRule(privilege);

@@ -24,7 +24,6 @@ import { runDuty } from "../../services/duty.ts";
 export interface Use extends Grant {
   /** Ids of tokens, sessions, people and projects whose end or change may end it. The store's signals name them. */
   readonly endsWith: readonly string[];
-  /** Null: it does not expire. */
   readonly expiresAt: number | null;
 }
 
@@ -230,9 +229,9 @@ export const openingsLayer: Layer.Layer<Openings, never, Identity> = Layer.effec
 
     let next = Infinity;
     const expire = Effect.gen(function* () {
-      const expired = register.expired(yield* Clock.currentTimeMillis);
-      next = expired.next;
-      yield* cutAll(register.cut(expired.groups));
+      const expiry = register.expired(yield* Clock.currentTimeMillis);
+      next = expiry.next;
+      yield* cutAll(register.cut(expiry.groups));
     });
     const untilExpiry = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis;

@@ -15,7 +15,7 @@ import { instant, instantOrNull } from "../steps/wire.ts";
 import { DeviceLoginsGroup } from "../api/device-logins.ts";
 import { Platform } from "../api/platform.ts";
 
-/** What the person typed. A text that cannot be a code is no guess. */
+/** Reads what the person typed. A text that cannot be a code does not count as a guess. */
 const readLoginCode = Effect.fnUntraced(function* (text: string) {
   const code = readCode(text);
   if (code === null) return yield* badRequest("code", "must be the eight letters that the program shows");

@@ -97,8 +97,8 @@ const workFacts = ({ status, saved, unsaved, restored }: Session): readonly stri
 const turnFacts = Effect.fnUntraced(function* ({ id, status, lastTurn }: Session) {
   const error = lastTurn?.error ?? null;
   if (status === "failed" || error === null) return [];
-  const shown = yield* (yield* Sessions).shown(id);
-  if (shown === null || sessionActivity(shown) !== "failed") return [];
+  const view = yield* (yield* Sessions).shown(id);
+  if (view === null || sessionActivity(view) !== "failed") return [];
   return [`It is shown as failed, because the agent's last turn failed. ${error.message}`];
 });
 
@@ -122,7 +122,7 @@ const sessionFacts = Effect.fnUntraced(function* (
 const bootDeadline = (sandbox: Sandbox | null): number | null =>
   sandbox?.status === "provisioning" && sandbox.bootStartedAt !== null ? sandbox.bootDeadlineAt : null;
 
-/** The earliest instant at which the session may count as idle. Null: its agent works, or the session does not run. */
+/** The earliest instant at which the session may count as idle. Null while its agent works, and if the session does not run. */
 const idleAt = Effect.fnUntraced(function* ({ id, status, runningAt }: Session) {
   if (status !== "running" || runningAt === null) return null;
   const turn = (yield* (yield* Conversations).states([id])).get(id)?.turn;
@@ -262,7 +262,7 @@ const triggerFacts = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
   ];
 });
 
-/** A trigger that fires at once, when it is asked to, has no state. */
+/** A trigger that fires as soon as it is asked to has no state. */
 const STATELESS =
   "A webhook trigger keeps no state: a valid delivery fires it at once, or puts a fire into the queue.";
 const DELIVERY = {

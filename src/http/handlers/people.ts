@@ -49,7 +49,7 @@ const stateChanged =
       ? null
       : { action, target: person.id, changes: { name: person.name } };
 
-/** Ends the person's sessions at once. A session that hears nothing is stopped by the duty `people` (duties/people.ts). */
+/** Ends the person's sessions immediately. A session that misses this is stopped by the duty `people` (duties/people.ts). */
 const deactivate = Effect.fnUntraced(function* (id: string) {
   const people = yield* People;
   const { accountId } = yield* Caller;

@@ -87,7 +87,7 @@ type Wish = typeof CreateSession.Type;
 
 interface Beginning {
   readonly id: string;
-  /** The saved work of another session. Null: none. */
+  /** The saved work of another session. */
   readonly work: {
     readonly base: string | null;
     readonly saved: Saved;

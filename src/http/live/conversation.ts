@@ -30,7 +30,7 @@ const DELTA_MAX = 8 * 1024;
 
 const NUMBER = /^(?:0|[1-9]\d{0,8})$/;
 
-/** The number after which a reader continues. Null: only future versions. Minus one: an id that is no number. */
+/** The number after which a reader continues. Null for future versions only, minus one for an id that is not a number. */
 export const readPlace = Effect.fnUntraced(function* (lastEventId: string | null, after: string | null) {
   if (lastEventId !== null) return NUMBER.test(lastEventId) ? Number(lastEventId) : -1;
   if (after === null) return null;

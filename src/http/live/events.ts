@@ -22,7 +22,7 @@ const HELD_BACK_MS = 10;
 const HELD_BACK_MAX_MS = 500;
 
 interface EventEntry extends Framed {
-  /** Null: a comment. */
+  /** Null for a comment. */
   readonly cursor: string | null;
   readonly projectId: string | null;
   readonly sessionId: string | null;
@@ -88,7 +88,7 @@ export type EventTails = Effect.Success<typeof eventTails>;
 /**
  * The stream of the scope's events, in the caller's scope.
  *
- * @param lastEventId the newest event that its reader has read. Null: only future events.
+ * @param lastEventId the newest event that its reader has read. Null for future events only.
  */
 export const eventStream = Effect.fnUntraced(function* (
   tails: EventTails,
@@ -116,7 +116,7 @@ export const eventStream = Effect.fnUntraced(function* (
     const last = entries.findLast(({ cursor }) => cursor !== null)?.cursor ?? place;
     return { frames: frames.map(({ frame }) => frame), place: events.isLater(last, place) ? last : place };
   };
-  // The first frame tells the reader its position at once, so that a reconnect before the first event can resume. It
+  // The first frame tells the reader its position immediately, so that a reconnect before the first event can resume. It
   // comes before the following events: otherwise a broken connection in between would skip them.
   const place = lastEventId === null || first.reset ? first.cursor : lastEventId;
   const opening = `${first.reset ? RESET : ""}id: ${place}\nevent: open\ndata: {}\n\n`;

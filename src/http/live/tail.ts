@@ -114,7 +114,7 @@ export class Ring<E extends Framed> {
     this.#caughtUp(follower);
   }
 
-  /** The entries that the follower has not taken. Null: some of them are not kept any more. */
+  /** The entries that the follower has not taken. Null if some of them were dropped. */
   take(follower: Follower): readonly E[] | null {
     const from = follower.at - this.#first;
     const entries = from < 0 ? null : this.#entries.slice(from);
@@ -125,7 +125,7 @@ export class Ring<E extends Framed> {
   #wakeAll(): void {
     this.#behind = this.#followers.size;
     for (const follower of this.#followers) follower.isBehind = true;
-    // Apart from the loop above: an opened latch runs its waiter at once, and the last one to take empties the ring.
+    // Apart from the loop above: an opened latch runs its waiter immediately, and the last one to take empties the ring.
     for (const { news } of this.#followers) news.openUnsafe();
   }
 
@@ -214,9 +214,9 @@ export interface Reading<E extends Framed, P, R> {
   readonly from: P;
   /** Whether everything up to the ring is read. */
   readonly isAll?: boolean;
-  /** Reads the store after a place. Null: the subject is gone. */
+  /** Reads the store after a place. Null if the subject is gone. */
   readonly read: (place: P) => Effect.Effect<CaughtUp<P> | null, StoreError, R>;
-  /** What a reader at this place gets of the entries. Null: something before them is missing. */
+  /** What a reader at this place gets of the entries. Null if something before them is missing. */
   readonly pass: (entries: readonly E[], place: P) => Omit<CaughtUp<P>, "isAll"> | null;
 }
 

@@ -24,7 +24,7 @@ const CHANGED = encodeFrame(
 const OPENING = encodeFrame(": open\n\n");
 
 interface ToolsEntry extends Framed {
-  /** The sessions whose tools changed. Null: a comment, for all. */
+  /** The sessions whose tools changed. Null for a comment, which all get. */
   readonly kind: SessionKind | null;
 }
 

@@ -16,7 +16,7 @@ import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { itemWire, turnWire } from "../steps/sessions/conversation-wire.ts";
 import { instant } from "../steps/wire.ts";
 
-/** How many items are in memory at once. */
+/** How many items are in memory at a time. */
 const PAGE = 50;
 
 /** Cursors of all pages, the oldest page's first. The newest page's cursor is null. */
@@ -42,7 +42,7 @@ const whole = Effect.fnUntraced(function* (sessionId: string, item: Item) {
 /**
  * The newest page, and the items that came or moved to the end since the cursors were read.
  *
- * @param down the cursor of the page before it. Null: the conversation had one page.
+ * @param down the cursor of the page before it, or null if the conversation had one page.
  */
 const newest = Effect.fnUntraced(function* (sessionId: string, down: string | null) {
   const { page } = yield* Conversations;

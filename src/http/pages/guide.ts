@@ -11,7 +11,7 @@ import { renderMarkdown, type Heading } from "./markdown.ts";
 import { escapeHtml } from "../../ground/html.ts";
 
 const ROOT = "/docs/guide";
-/** Below so many sections a page needs no table of contents. */
+/** From how many sections on a page has a table of contents. */
 const CONTENTS_FROM = 4;
 
 const page = pagesWith(`

@@ -61,7 +61,7 @@ const DEADLINE_MS = 5 * 60_000;
 const execute = promisify(execFile);
 
 /**
- * Vite takes 250 MB, so it has a process of its own.
+ * Vite takes 250 MB, so it runs in a separate process.
  *
  * @param directory has the page's sources
  */

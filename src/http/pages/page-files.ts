@@ -51,7 +51,7 @@ export const PAGE_DIRECTORY = fileURLToPath(new URL("../../../dashboard", import
 
 const compress = promisify(gzip);
 
-/** Which size of blocks suits a file, each block with codes of its own, depends on how it mixes code and tables. */
+/** The best size of blocks, each with its own codes, depends on how a file mixes code and tables. */
 const MEMORY_LEVELS = [4, 5, 6, 7, 8, 9];
 
 const smallest = async (plain: Uint8Array): Promise<Uint8Array> => {
@@ -77,7 +77,7 @@ export interface OwnLook {
   readonly logo: Content | null;
 }
 
-/** The page with the name in its title and at its top. The logo stands before it, and is a file of its own. */
+/** The page with the name in its title and at its top. The logo stands before it, and is a separate file. */
 export const ownPage = async (
   files: readonly PageFile[],
   { name, logo }: OwnLook,
@@ -100,7 +100,7 @@ export const ownPage = async (
 
 const make = async (directory: string, names: readonly string[]): Promise<readonly PageFile[]> => {
   const { files, entries, parts } = await bundlePage(directory);
-  // The browser learns of all parts at once, not when it has read the first one.
+  // The browser learns of all parts from the start, not only when it has read the first one.
   const links = parts.map((part) => `<link rel="modulepreload" href="${part}" />`).join("");
   const others = names.filter((name) => BESIDE.has(path.extname(name)));
   const contents = others.map(async (name): Promise<Content> => {

@@ -75,7 +75,7 @@ export const withFlow = Effect.fnUntraced(function* (
 export const withoutFlow = (response: HttpServerResponse.HttpServerResponse) =>
   setFlowCookie(response, "", 0);
 
-/** The flow of the request's browser at this provider. Null: it has none, or it took too long. */
+/** The flow of the request's browser at this provider. Null if it has none, or if it took too long. */
 export const browserFlow = Effect.fnUntraced(function* (provider: ProviderId) {
   const { cookies } = yield* HttpServerRequest.HttpServerRequest;
   const { publicUrl } = yield* Addresses;

@@ -137,7 +137,7 @@ const UNSTARTED =
   "It was not started in this browser, it took longer than ten minutes, or another one was started meanwhile. Sign in again.";
 
 interface RefusedSignIn {
-  /** As it is counted, and recorded unless `cause` says more. */
+  /** The name under which it is counted, and recorded unless `cause` says more. */
   readonly outcome: string;
   readonly cause?: SignInCause | null;
   /** For the log alone. */

@@ -1,5 +1,5 @@
 /**
- * Files that people attach to a session's messages, also before the session exists (api.md 3, messages). Raw routes, because a body is any bytes.
+ * Files that people attach to a session's messages, even before the session exists (api.md 3, messages). Raw routes, because a body is any bytes.
  *
  *  F1 A file is only ever served as what it cannot do harm with: a known kind of image is shown, everything else is a
  *     download. No script in it runs.

@@ -9,7 +9,7 @@ import { forbidden } from "../callers/authorize.ts";
 import { requireProject } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 
-/** The session of a sandbox's token. Null: it is no such token. */
+/** The session of a sandbox's token, or null for any other token. */
 const toAgentCaller = (caller: Principal, projectId: string): AgentCaller | null =>
   caller.sessionId === null || caller.projectId !== projectId
     ? null

@@ -1,6 +1,6 @@
 /**
  * The platform's own tools: for each, the request to the API that it stands for, and what its agent reads of the answer. A tool has
- * no power of its own (own-api.ts O1).
+ * no additional power (own-api.ts O1).
  */
 import * as Context from "effect/Context";
 import { parseUuid } from "../../domain/ids.ts";

@@ -17,7 +17,7 @@ import { apiErrorResponse } from "../answers/respond.ts";
 
 export interface RawParams {
   readonly pid: string;
-  /** Null: the path names no session. */
+  /** Null if the path names no session. */
   readonly sid: string | null;
 }
 

@@ -16,7 +16,7 @@ export interface WantedGrant {
   readonly expires_at?: string;
 }
 
-/** The earlier of two ends. Null: never. */
+/** The earlier of two ends. Null means never. */
 const earlier = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);
 

@@ -21,7 +21,7 @@ import { databaseUnavailable, fireFailed } from "../answers/refusals.ts";
 /** An answer: an outcome, which is also its name in the counts, or an error. */
 export type Answer =
   | { readonly status: 200 | 202; readonly is: string; readonly body: object }
-  /** `reason` is never sent to the sender. Null: the ledger has a row with the reason. */
+  /** `reason` is never sent to the sender. Null if the ledger has a row with the reason. */
   | { readonly error: ApiError; readonly reason: string | null };
 
 /** Identical for every reason (threats.md W29): unknown, disabled, paused, no webhook trigger, inactive project. */

@@ -72,7 +72,7 @@ const DELIVERY_HEADERS = ["x-platform-delivery", "x-github-delivery", "webhook-i
 /** How often a fire is decided again because its project changed meanwhile. */
 const STALE_MAX = 5;
 
-/** How many requests may wait for one more look at the directory. Any more are answered at once. */
+/** How many requests may wait for one more look at the directory. Any more are answered immediately. */
 const MISSING_MAX = 256;
 
 const PATH = /^\/v1\/webhooks\/projects\/([^/?#]+)\/([^/?#]*)(?:\?.*)?$/s;
@@ -112,14 +112,14 @@ const verifiedWith = (
     platform: single(headers[PLATFORM_SIGNATURE_HEADER]),
     hub: single(headers[HUB_SIGNATURE_HEADER]),
   };
-  const verified = verifySignature(body, signatures, current);
-  if (Result.isSuccess(verified)) return Result.succeed("current");
+  const verification = verifySignature(body, signatures, current);
+  if (Result.isSuccess(verification)) return Result.succeed("current");
   const fits = (key: KeyObject) => Result.isSuccess(verifySignature(body, signatures, key));
-  if (verified.failure === "mismatched") {
+  if (verification.failure === "mismatched") {
     if (previous !== null && previous.until > now && fits(previous.key)) return Result.succeed("previous");
     if (seen !== null && fits(seen.key)) return Result.fail(unseenInSecret(seen.unseen));
   }
-  return Result.fail(notAuthentic(verified.failure));
+  return Result.fail(notAuthentic(verification.failure));
 };
 
 /** Node never gives a list for these headers, although its type allows one. */
@@ -254,12 +254,12 @@ export const makeReceive = Effect.gen(function* () {
         offer(reason === null ? fire : { ...fire, prompt: { is: "skipped", reason } });
       });
     };
-    const delivered = authentic(delivery);
-    if (Result.isFailure(delivered)) return answer(delivered.failure);
+    const authentication = authentic(delivery);
+    if (Result.isFailure(authentication)) return answer(authentication.failure);
     if (isPing(delivery.headers)) return answer(PONG);
     faults("webhook.verified");
     const headers = storedHeaders(knownHeaders(delivery.headers));
-    packRequest(delivery.body, headers, (request) => decide(delivered.success, request, 1));
+    packRequest(delivery.body, headers, (request) => decide(authentication.success, request, 1));
   };
 });
 

@@ -150,7 +150,7 @@ interface TokenWish {
   readonly name: string;
   readonly userId: string;
   readonly projectId: string | null;
-  /** ms since the epoch. Null: it does not expire. */
+  /** ms since the epoch. Null if it does not expire. */
   readonly expiresAt: number | null;
 }
 

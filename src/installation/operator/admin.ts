@@ -12,7 +12,7 @@ import type { Tier } from "../../domain/person/tier.ts";
 import { quantity } from "../../domain/counted.ts";
 import { isBlank, isLongerThan, isOneLine } from "../../domain/text.ts";
 
-/** As in domain/person/tier.ts, which would load effect at the start of every call. */
+/** The same as in domain/person/tier.ts, which would load effect at the start of every call. */
 const TIERS = ["free", "pro", "enterprise"] as const satisfies readonly Tier[];
 
 const NOTES = `The command works on the installation's database. Run it on the service's machine, as its user, with the service's own settings

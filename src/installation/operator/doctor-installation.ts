@@ -40,7 +40,7 @@ export interface Finding {
 const GIB = 1024 ** 3;
 const MIN_FREE_BYTES = 5 * GIB;
 
-/** What builds the projects' Dockerfiles, from its own report. Null: PLATFORM_BUILDER=none. */
+/** What builds the projects' Dockerfiles, from its own report. Null with PLATFORM_BUILDER=none. */
 export const builderFinding = (report: BuilderReport | null): Finding => {
   const name = "environments";
   if (report === null) return ok(name, "Dockerfiles have no effect: PLATFORM_BUILDER=none");
@@ -54,7 +54,7 @@ export const builderFinding = (report: BuilderReport | null): Finding => {
   );
 };
 
-/** What the mail server says. Null: nothing is wrong. Undefined: PLATFORM_SMTP_URL is not set. */
+/** A fault of the mail server. Null if it has none, undefined if PLATFORM_SMTP_URL is not set. */
 export const mailFinding = (problem: string | null | undefined): Finding => {
   const name = "mail";
   if (problem === undefined) return ok(name, "not set up: people get no mail; see PLATFORM_SMTP_URL");

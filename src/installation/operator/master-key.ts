@@ -146,11 +146,11 @@ const work = Effect.fnUntraced(function* (config: Config, dataDir: string, keyFi
   const newKey = keyFile === null ? null : yield* nextKey(dataDir, keyFile);
   if (newKey !== null && Buffer.from(newKey).equals(readKey(config.masterKey ?? "", "PLATFORM_MASTER_KEY")))
     return yield* failUsage(`The file ${keyFile} contains the current key. Write a new key to it.`);
-  const proven = newKey === null ? null : keyProvedBy(newKey, record.check);
+  const nextMasterKey = newKey === null ? null : keyProvedBy(newKey, record.check);
   // An earlier call was killed after its commit.
-  if (proven !== null)
+  if (nextMasterKey !== null)
     return {
-      version: proven.version,
+      version: nextMasterKey.version,
       secrets: 0,
       repository_credentials: 0,
       connector_credentials: 0,

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { fileFault } from "../../domain/repository/file-fault.ts";
 
-/** Why a file cannot be read, as the end of a sentence. Null: it can. A pipe is not opened, because it could be opened only once. */
+/** Why a file cannot be read, as the end of a sentence. Null if it can. A pipe is not tried, because it can be opened only once. */
 export const unreadable = async (file: string): Promise<string | null> => {
   try {
     await access(file, constants.R_OK);

@@ -38,17 +38,17 @@ export interface Orphan {
   /** Only a Pod's: the installation to which it belonged. */
   readonly installation_id?: string;
   readonly pids: readonly number[];
-  /** Null: removal was not requested, or succeeded. */
+  /** Null if removal was not requested, or succeeded. */
   readonly problem: string | null;
 }
 
 interface OrphanWish {
   readonly end: boolean;
-  /** Only leftovers of this data directory or run directory, or Pods of this installation. Null: all. */
+  /** Only leftovers of this data directory or run directory, or Pods of this installation. Null for all. */
   readonly of: string | null;
-  /** The socket of the container engine whose containers are listed, too. Null: none. */
+  /** The socket of a container engine whose containers are listed as well. */
   readonly engine: string | null;
-  /** The cluster whose Pods are listed, too. Null: none. */
+  /** A cluster whose Pods are listed as well. */
   readonly cluster: ClusterOptions | null;
 }
 

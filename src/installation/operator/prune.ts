@@ -19,7 +19,7 @@ import { asOperator } from "./acting.ts";
 import { installedDirectory, installedStore } from "./database.ts";
 
 export interface PruneWish {
-  /** Null: all projects. */
+  /** Null for all projects. */
   readonly projectId: string | null;
   readonly isDryRun: boolean;
 }

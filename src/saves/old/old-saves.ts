@@ -61,7 +61,7 @@ const differences = Effect.fnUntraced(function* (path: string, from: string, to:
   return entries;
 });
 
-/** The files of a tree. None if there is no such tree. */
+/** The files of a tree, none if the tree does not exist. */
 const readFiles = Effect.fnUntraced(function* (path: string, tree: string) {
   const listing = yield* git(path, ["ls-tree", "-r", "-z", "--full-tree", tree], [0, 128]);
   return listing.split("\0").flatMap((line): Entry[] => {

@@ -78,7 +78,7 @@ export class UnknownModel extends Schema.TaggedError<UnknownModel>()("UnknownMod
 /** Larger runtime configuration is ignored. */
 const CONFIG_LIMIT = 1024 * 1024;
 
-/** Whether the repository configures a provider of its own at the commit. */
+/** Whether the repository configures its own provider at the commit. */
 export const repositoryBringsModel = Effect.fnUntraced(function* (
   repository: Repository,
   commit: string,

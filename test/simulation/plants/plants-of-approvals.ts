@@ -26,8 +26,8 @@ export const PLANTS_OF_APPROVALS: readonly Plant[] = [
   {
     name: "second-decision-counts",
     file: "src/features/approvals/handlers.ts",
-    find: "  if (result === null || isLate) return",
-    put: "  if (isLate) return",
+    find: "  if (result === null || isLate)\n",
+    put: "  if (isLate)\n",
     more: [
       {
         file: "src/features/approvals/handlers.ts",

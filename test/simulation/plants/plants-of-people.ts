@@ -54,8 +54,8 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "second-answer-told-that-it-counts",
     file: "src/http/handlers/messages.ts",
-    find: "  return accepted && request.answer !== null ?",
-    put: "  return request.answer !== null ?",
+    find: "  return accepted && request.answer !== null\n",
+    put: "  return request.answer !== null\n",
     seed: 1_000_044,
   },
   {
@@ -117,8 +117,8 @@ export const PLANTS_OF_PEOPLE: readonly Plant[] = [
   {
     name: "closed-request-answered",
     file: "src/http/handlers/messages.ts",
-    find: "  return accepted && request.answer !== null ?",
-    put: "  return accepted ?",
+    find: "  return accepted && request.answer !== null\n",
+    put: "  return accepted\n",
     seed: 1_000_121,
   },
   {

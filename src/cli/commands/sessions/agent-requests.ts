@@ -105,10 +105,10 @@ const OWN_WORDS = /^\/answer\s+(.+)$/;
 const [ONCE, ALWAYS] = [/^(?:y|yes|once)$/i, /^always$/i];
 const REJECT = /^(?:n|no|reject)(?:[\s,:]+(.*))?$/i;
 
-/** The answer that a line gives to a plan. Null: it is a message, which asks for another plan. */
+/** The answer that a line gives to a plan. Null if the line is a message, which asks for another plan. */
 export const planAnswer = (line: string): GivenAnswer | null => (ONCE.test(line) ? { approve: true } : null);
 
-/** The answer that a line gives to a permission. Null: none. */
+/** The answer that a line gives to a permission, if it gives one. */
 export const permissionAnswer = (line: string): GivenAnswer | null => {
   if (ONCE.test(line)) return { choice: "once" };
   if (ALWAYS.test(line)) return { choice: "always" };
@@ -129,7 +129,7 @@ const findOption = ({ options }: Question, answer: string): string | null => {
   return byText(word) ?? byNumber ?? byText(FULL_WORDS[word] ?? word) ?? null;
 };
 
-/** The answer that a line gives to a question: options or own words. Null: none. */
+/** The answer that a line gives to a question, if it gives one: options or own words. */
 export const questionAnswer = (question: Question, line: string): readonly string[] | null => {
   const [, own] = OWN_WORDS.exec(line) ?? [];
   if (own !== undefined) return [own];

@@ -195,7 +195,7 @@ export class Chat {
     this.#settle(item.id);
   }
 
-  /** What a line says to a request. Null: nothing. `more`: it answers a question, and the next one was shown. */
+  /** What a line says to a request, or null if it says nothing. `more` means that it answers a question, and that the next one was shown. */
   #read({ request }: Item, words: string): GivenAnswer | "more" | null {
     if (request?.kind === "plan") return planAnswer(words);
     if (request?.kind === "permission") return permissionAnswer(words);
@@ -256,7 +256,7 @@ export const chat = command({
       ...(screen !== null && { typing: (line, isEntered) => talk.typing(line, isEntered) }),
     });
     await Promise.race([typing, watchConversation(watcher, from, tell)]);
-    // The stream of events has no end of its own.
+    // The stream of events never ends by itself.
     process.exit(EXIT.ok);
   },
 });

@@ -44,7 +44,7 @@ const git = (words: readonly string[], where: Parameters<typeof run>[2] = {}): P
 interface Brought {
   /** Where its branch stands: the sandbox's, or what it has pushed. */
   readonly head: string;
-  /** The working tree as a commit. Null: the session does not run. */
+  /** The working tree as a commit. Null if the session does not run. */
   readonly work: string | null;
 }
 
@@ -158,7 +158,7 @@ const workingTree = async (environment: Environment): Promise<string> => {
 };
 
 /**
- * Pushes what this clone has, with what is not committed, to a branch of its own.
+ * Pushes what this clone has, with what is not committed, to a new branch.
  *
  * @returns the branch, for a session that begins there
  */

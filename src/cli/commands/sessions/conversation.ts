@@ -83,7 +83,6 @@ class PrintedEvents {
     this.#sid = sid;
   }
 
-  /** Null: nothing. */
   take({ event, data }: SentEvent): string | null {
     if (event === "item") return this.#item(JSON.parse(data) as Item);
     if (event !== "state") return null;
@@ -139,7 +138,7 @@ const whole = async ({ client, params }: Pick<Watched, "client" | "params">, eve
 /**
  * Follows until the connection breaks.
  *
- * @returns the last event's id. Null: the service no longer has the following ones.
+ * @returns the last event's id, or null if the service no longer has the following ones.
  */
 const followOnce = async ({ client, params, print }: Watched, from: string): Promise<string | null> => {
   const path = `/projects/${params.pid}/sessions/${params.sid}/conversation/events`;
@@ -184,7 +183,7 @@ export const watchConversation = async (
     place = await onceMore(watcher, before);
     if (before === null && place !== null) continue;
     waitMs = place === before ? Math.min(waitMs * 2, AGAIN_MAX_MS) : AGAIN_MS;
-    // After a reset the newest page is read again. That is no broken connection.
+    // After a reset the newest page is read again. That is not a broken connection.
     if (place !== null) note("The connection is closed. Connecting again.");
     // oxlint-disable-next-line no-await-in-loop -- the next connection waits
     await pause(waitMs);

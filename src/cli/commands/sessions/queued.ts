@@ -37,7 +37,7 @@ const REASONS: ReadonlyMap<string | null, string> = new Map([
   ["user_deactivated", "The session did not start: the person who asked for it was deactivated."],
 ]);
 
-/** One look. Null: the service cannot be reached, or is busy. */
+/** One look. Null if the service cannot be reached, or is busy. */
 const look = async (client: Client, params: { readonly pid: string; readonly id: string }) => {
   try {
     return (await client.call("GET /v1/projects/:pid/fires/:id", { params })).value;

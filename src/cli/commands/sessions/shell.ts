@@ -95,7 +95,7 @@ class Shell {
     this.#wish = wish;
   }
 
-  /** @returns the command's exit code. Null: the person left */
+  /** @returns the command's exit code, or null if the person left */
   async run(): Promise<number | null> {
     const { isTerminal, keptMs, note } = this.#wish;
     let until = 0;

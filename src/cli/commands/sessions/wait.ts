@@ -17,13 +17,13 @@ const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 5_000;
 /** How long an idle session may lack the end of its newest turn. It comes within moments; clocks of machines may differ. */
 const LATE_MS = 10_000;
-/** The newest message of a person is looked for among so many items. */
+/** How many items are searched for the newest message of a person. */
 const LOOKED_AT = 100;
 
 const agentFailure = (code: string, message: string): Failure =>
   new Failure(EXIT.agentFailed, code, { message });
 
-/** What the agent asks. Null: nothing. */
+/** What the agent asks, if it asks anything. */
 const asks = ({ turn, pending_approvals: calls, waits_for: wait }: Session): Failure | null => {
   const kind = wait?.kind ?? "work_unsaved";
   if (calls === 0 && turn.state !== "requires_action" && kind === "work_unsaved") return null;
@@ -75,7 +75,7 @@ type Look =
       readonly session: Session;
       readonly text: string;
       readonly failure: Failure | null;
-      /** Null: it was not read. */
+      /** Null if it was not read. */
       readonly conversation: Conversation | null;
     };
 

@@ -17,7 +17,7 @@ export interface ActivityEntry {
   readonly kind: News;
   readonly at: number;
   readonly project: Named;
-  /** Null: the entry is about none, or it was deleted. */
+  /** Null if the entry is about none, or it was deleted. */
   readonly session: {
     readonly id: string;
     readonly name: string | null;
@@ -26,7 +26,7 @@ export interface ActivityEntry {
     readonly prompt: string | null;
   } | null;
   readonly changeRequest: { readonly number: number; readonly title: string } | null;
-  /** Who opened or merged the request, commented on it, asked for a review, or asked for the session that waited. Null: other entries, and where it is unknown. */
+  /** Who opened or merged the request, commented on it, asked for a review, or asked for the session that waited. Null for other entries, and if it is unknown. */
   readonly person: Named | null;
   /** It is about a session, a request for one or a change request of the reader, answers a comment of hers, or asks her. */
   readonly isOwn: boolean;
@@ -39,7 +39,7 @@ export interface ActivityRequest extends PageRequest {
   readonly personId: string;
   /** Whether only those are listed. */
   readonly isOwn: boolean;
-  /** Null: all projects of the reader. */
+  /** Null for all projects of the reader. */
   readonly projectId: string | null;
 }
 
@@ -51,7 +51,7 @@ export class Activity extends Context.Service<
       reader: ProjectReader,
       request: ActivityRequest,
     ) => Stored<Page<ActivityEntry>, BadCursor>;
-    /** Until when the person has seen the list. Null: she never looked. */
+    /** Until when the person has seen the list. Null if she never looked. */
     readonly seenAt: (personId: string) => Stored<number | null>;
     /** Notes that she has seen it until then. An earlier instant than before changes nothing. */
     readonly see: (personId: string, at: number) => Stored<void>;

@@ -25,7 +25,7 @@ export const askedNote = (call: NewCall): ApprovalNote => ({
   at: call.at,
 });
 
-/** The end of the waiting. Null: the move says nothing to a reader. */
+/** The end of the waiting, or null for a move that tells a reader nothing. */
 export const decidedNote = (
   { id, call }: Approval,
   move: ApprovalMove,

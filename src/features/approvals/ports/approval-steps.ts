@@ -64,7 +64,7 @@ const rowAfter = (move: ApprovalMove): Partial<ApprovalRow> => {
   }
 };
 
-/** @returns the approval after a move, with its call. Null: the machine refuses the move. */
+/** @returns the approval after a move, with its call, or null if the machine refuses the move. */
 export const movedBy = (before: Approval, move: ApprovalMove): Approval | null => {
   const { status, deliveredAt, call } = before;
   const snapshot = { state: status, context: { delivered: deliveredAt !== null } };

@@ -23,10 +23,10 @@ export interface ApprovalRow {
   readonly id: string;
   readonly projectId: string;
   readonly status: ApprovalState;
-  /** Null: settled (Q4). */
+  /** Null once the call is settled (Q4). */
   readonly sealedArguments: Uint8Array | null;
   readonly sealedResult: Uint8Array | null;
-  /** Why it is denied, refused or unknown. Null: no reason was given. */
+  /** Why it is denied, refused or unknown. Null if no reason was given. */
   readonly message: string | null;
   readonly askedAt: number;
   readonly expiresAt: number;
@@ -80,7 +80,7 @@ export class Approvals extends Context.Service<
       approval: NewApproval,
       limits: ApprovalLimits,
     ) => Stored<{ readonly id: string; readonly isNew: boolean } | "session_full" | "connector_busy">;
-    /** Null: the project has no such approval. */
+    /** Null if the project has no such approval. */
     readonly find: (projectId: string, id: string) => Stored<Approval | null>;
     readonly get: (id: string) => Stored<Approval | null>;
     /** Newest first. */
@@ -91,9 +91,9 @@ export class Approvals extends Context.Service<
         readonly status?: ApprovalState | undefined;
       },
     ) => Stored<Page<Approval>, BadCursor>;
-    /** Q2. @returns the approval after the move. Null: its state does not allow this move. */
+    /** Q2. @returns the approval after the move, or null if its state does not allow this move. */
     readonly move: (id: string, move: ApprovalMove) => Stored<Approval | null>;
-    /** Q2. As `call.begun`, unless the limits of calls say `busy`. `moved`: its state does not allow it. */
+    /** Q2. Takes the move `call.begun`, unless the limits of calls say `busy`. `moved` means that its state does not allow it. */
     readonly begin: (
       id: string,
       request: { readonly limits: CallLimits; readonly now: number },

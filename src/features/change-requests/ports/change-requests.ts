@@ -46,7 +46,7 @@ export type PullBeside =
   | { readonly status: "wanted" }
   | { readonly status: "open" | "merged" | "closed"; readonly number: number; readonly url: string };
 
-/** Tips of a change request's branches. Null: the branch does not exist, or was not checked yet. */
+/** Tips of a change request's branches. Null if the branch does not exist, or was not checked yet. */
 export interface BranchTips {
   readonly base: string | null;
   readonly head: string | null;
@@ -120,7 +120,7 @@ export class ChangeRequests extends Context.Service<
       number: number,
       look: { readonly tips: BranchTips; readonly now: number },
     ) => Stored<void>;
-    /** Changes what people read. Tells the request's readers (`change_request.updated`). @returns null if there is no such request */
+    /** Changes what people read. Tells the request's readers (`change_request.updated`). @returns null if the request does not exist */
     readonly edit: (
       projectId: string,
       number: number,

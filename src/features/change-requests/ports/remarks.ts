@@ -6,7 +6,7 @@ import type { Page, PageRequest } from "../../../store/ports/page.ts";
 import type { RemarkKind, Verdict } from "../rules/verdicts.ts";
 import type { ChangeRequest } from "./change-requests.ts";
 
-/** A change request has at most so many remarks. */
+/** How many remarks a change request may have. */
 export const REMARKS_MAX = 1000;
 
 /** Lines of a file, from 1, on one side of the comparison. */
@@ -23,7 +23,7 @@ export interface Remark {
   readonly kind: RemarkKind;
   /** Markdown. */
   readonly body: string;
-  /** The head commit that its author saw. Null: the branch did not exist. */
+  /** The head commit that its author saw. Null if the branch did not exist. */
   readonly commit: string | null;
   readonly place: RemarkPlace | null;
   /** The remark that this answers, which answers none itself. */
@@ -51,13 +51,13 @@ export class Remarks extends Context.Service<
     readonly get: (requestId: string, id: string) => Stored<Remark | null>;
     /** The oldest first. */
     readonly list: (requestId: string, page: PageRequest) => Stored<Page<Remark>, BadCursor>;
-    /** @returns null if there is no such remark */
+    /** @returns null if the remark does not exist */
     readonly edit: (
       request: ChangeRequest,
       id: string,
       change: { readonly body: string; readonly at: number },
     ) => Stored<Remark | null>;
-    /** Resolves it, or opens it again. @returns null if there is no such remark */
+    /** Resolves it, or opens it again. @returns null if the remark does not exist */
     readonly resolve: (
       request: ChangeRequest,
       id: string,

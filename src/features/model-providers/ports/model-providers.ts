@@ -28,7 +28,7 @@ export interface ModelProvider extends AccountProvider, ProviderPlace {
   /** Own prices of its models. */
   readonly prices: Prices;
   readonly sealed: SealedKey;
-  /** When the provider last accepted what the row has. Null: it was saved without. */
+  /** When the provider last accepted what the row has. Null if it was saved without asking. */
   readonly triedAt: number | null;
   /** The last one, if no call and no try succeeded since. */
   readonly refusal: Refusal | null;
@@ -74,7 +74,7 @@ export class ModelProviders extends Context.Service<
     /** All that a session may use, the narrowest owner's first, of each the oldest first. */
     readonly usable: (user: ModelUser) => Stored<readonly ModelProvider[]>;
     readonly get: (place: ProviderPlace, id: string) => Stored<ModelProvider | null>;
-    /** Fenced unless the row has the version before `change.sealed.version`. Null: the owner has none with this id. A refusal is forgotten. */
+    /** Fenced unless the row has the version before `change.sealed.version`. Null if the owner has none with this id. A refusal is forgotten. */
     readonly change: (
       place: ProviderPlace,
       id: string,
@@ -82,9 +82,9 @@ export class ModelProviders extends Context.Service<
     ) => Effect.Effect<ModelProvider | null, StoreError | Fenced>;
     /** Whether there was one. Its usage stays. */
     readonly remove: (place: ProviderPlace, id: string) => Stored<boolean>;
-    /** Keeps the last refusal. Null: a call succeeded. */
+    /** Stores the last refusal, or null after a call that succeeded. */
     readonly noteRefusal: (id: string, refusal: Refusal | null) => Stored<void>;
-    /** The providers of this name for a sandbox's session. Null: none, or the sandbox has ended. */
+    /** The providers of this name for a sandbox's session. Null without a provider, and if the sandbox has ended. */
     readonly ofSandbox: (sandboxId: string, name: string) => Stored<ProvidersOfSandbox | null>;
   }
 >()("platform/model-providers/ModelProviders") {}

@@ -122,7 +122,7 @@ const modelId = (entry: unknown): string | null => {
   return typeof id === "string" ? id.replace(/^models\//, "") : null;
 };
 
-/** The ids in a list of models, in its order. Null: the answer is no such list. */
+/** The ids in a list of models, in its order. Null if the answer is not a list of models. */
 export const listedModels = (text: string): readonly string[] | null => {
   const body = parseJson(text);
   const list = isRecord(body) ? (body["data"] ?? body["models"]) : null;

@@ -15,7 +15,7 @@ export interface Mail {
 /** Hands a mail to the operator's server, for at most `TRY_TIMEOUT_MS`. It never fails. */
 export type SendMail = (mail: Mail) => Effect.Effect<TryOutcome>;
 
-/** Null: the operator has named no mail server. */
+/** Null if the operator has named no mail server. */
 export const Mailer = Context.Reference<SendMail | null>("platform/notifications/Mailer", {
   defaultValue: () => null,
 });

@@ -2,7 +2,7 @@
  * The port to the deliveries of events to receivers of projects and of people (api.md 12). It is one of the store's ports, with the same adapters
  * (journal.ts).
  *
- *  O4 A delivery that is claimed is no other node's until its lease ends. A result counts only for the claim that it
+ *  O4 No other node takes a claimed delivery until its lease ends. A result counts only for the claim that it
  *     belongs to. So a delivery is sent again after a crash, and two nodes never send it at the same moment.
  *  O5 A receiver's places for requests depend on its answers: one that fails has one place.
  */
@@ -37,7 +37,7 @@ export interface OutboundDelivery {
   readonly message: string;
   readonly status: DeliveryStatus;
   readonly tries: number;
-  /** The next try. Null: it ended. */
+  /** The next try. Null once the delivery has ended. */
   readonly dueAt: number | null;
   readonly lastTry: LastTry | null;
   readonly createdAt: number;
@@ -53,10 +53,10 @@ export interface ClaimedDelivery extends Pick<
   readonly claim: number;
   /** The project or the person that has the receiver. Its address is sealed under this id. */
   readonly ownerId: string;
-  /** Whose own it is, and what she may in the project of the message. Null: a project's. */
+  /** Whose own it is, and what she may in the project of the message. Null for a project's. */
   readonly person: (PersonNow & { readonly id: string }) | null;
   readonly format: ReceiverFormat;
-  /** Null: mail. */
+  /** Null for mail. */
   readonly sealed: SealedReceiver | null;
   /** The receiver's last request failed. */
   readonly isFailing: boolean;
@@ -97,7 +97,7 @@ export class OutboundDeliveries extends Context.Service<
     readonly newest: (webhookIds: readonly string[]) => Stored<ReadonlyMap<string, OutboundDelivery>>;
     /**
      * Makes a delivery due now; one that ended begins its tries anew. `sending`: it is claimed. `disabled`: its receiver
-     * is. Null: the receiver has no such delivery.
+     * is. Null if the receiver has no such delivery.
      */
     readonly replay: (
       webhookId: string,

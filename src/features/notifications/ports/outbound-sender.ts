@@ -9,7 +9,7 @@ export interface OutboundRequest {
 }
 
 export interface OutboundAnswer {
-  /** Null: there was no answer. */
+  /** Null if there was no answer. */
   readonly status: number | null;
   /** Why there was no answer, as a sentence for the people of the project. */
   readonly error: string | null;

@@ -77,7 +77,7 @@ export class ReceiversFull extends Schema.TaggedError<ReceiversFull>()("Receiver
   limit: Schema.Finite,
 }) {}
 
-/** So many deliveries may wait for one receiver. Then it is disabled. */
+/** How many deliveries may wait for one receiver before it is disabled. */
 export const DELIVERIES_WAITING_MAX = 10_000;
 
 export class OutboundWebhooks extends Context.Service<
@@ -85,7 +85,7 @@ export class OutboundWebhooks extends Context.Service<
   {
     /** An enabled one. Refused beyond `RECEIVERS_MAX` of its project. */
     readonly create: (webhook: NewOutboundWebhook) => Stored<OutboundWebhook, ReceiversFull>;
-    /** Null: the project has no such receiver. `Fenced`: another request wrote the secrets meanwhile. */
+    /** Null if the project has no such receiver. `Fenced` if another request wrote the secrets meanwhile. */
     readonly change: (change: ReceiverChange) => Stored<OutboundWebhook | null, Fenced>;
     /** Begins at a place in the events. One that is enabled stays as it is. */
     readonly enable: (

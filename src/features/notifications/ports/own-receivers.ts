@@ -47,9 +47,9 @@ export class OwnReceivers extends Context.Service<
     readonly save: (receiver: NewOwnReceiver) => Stored<OwnReceiver>;
     /** Removes the receiver and its deliveries. */
     readonly remove: (userId: string, place: NoticePlace) => Stored<boolean>;
-    /** Where mail to the person goes: the address that a provider verified at her last sign-in with one. Null: she has no address. */
+    /** Where mail to the person goes: the address that a provider verified at her last sign-in with one. Null if she has no address. */
     readonly address: (userId: string) => Stored<string | null>;
-    /** The news after the place (R2), the earliest first. Null: no news, or no enabled receiver. */
+    /** The news after the place (R2), the earliest first. Null if there is no news, or no enabled receiver. */
     readonly news: (
       limit: number,
     ) => Stored<{ readonly news: readonly OwnNewsWithReceivers[]; readonly to: string } | null>;

@@ -34,14 +34,14 @@ interface Place {
 
 const isKnown = (type: string): type is OutboundEvent => OUTBOUND_EVENTS.some((known) => known === type);
 
-/** Null: receivers do not get this kind of event. The stream has one type for all statuses of a session. */
+/** Null if receivers do not get this kind of event. The stream has one type for all statuses of a session. */
 export const outboundType = ({ type, data }: Pick<SourceEvent, "type" | "data">): OutboundEvent | null => {
   if (type !== "session.status") return isKnown(type) ? type : null;
   if (data["status"] === "stopped") return "session.stopped";
   return data["status"] === "failed" ? "session.failed" : null;
 };
 
-/** An event's message. Null: receivers do not get this kind of event. */
+/** An event's message, or null if receivers do not get this kind of event. */
 export const outboundMessage = (
   event: SourceEvent,
   { projectName, publicUrl }: Place,

@@ -72,7 +72,7 @@ export const shownReceiver = (url: URL, format: OutboundFormat): string => {
 /** The sealed part of a receiver, as one value. */
 export interface ReceiverSecrets {
   readonly url: string;
-  /** Null: its format has no signature. */
+  /** Null if its format has no signature. */
   readonly secret: string | null;
   /** The secret before a rotation signs as well until an instant, ms. */
   readonly previous: { readonly secret: string; readonly until: number } | null;

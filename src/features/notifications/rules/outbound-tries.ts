@@ -15,11 +15,11 @@ export const RETRY_AFTER_MAX_MS = 10 * HOUR;
 
 /** From the request to the answer, ms. */
 export const TRY_TIMEOUT_MS = 15 * SECOND;
-/** So much of the answer's body is kept, bytes. */
+/** How much of the answer's body is kept, bytes. */
 export const ANSWER_KEPT = 1024;
-/** A receiver that failed for so long is shown with a warning. */
+/** How long a receiver fails before it is shown with a warning. */
 export const WARN_AFTER_MS = DAY;
-/** A receiver that failed for so long is disabled, if people were warned for a day. */
+/** How long a receiver fails before it is disabled, if people were warned for a day. */
 export const DISABLE_AFTER_MS = 5 * DAY;
 const WARNED_FOR_MS = DAY;
 /** How long both secrets sign after a rotation, ms. */
@@ -90,7 +90,7 @@ export const keptAnswer = (bytes: Uint8Array): string =>
 export const DISABLED_REASONS = ["requested", "gone", "failing", "backlog"] as const;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];
 
-/** Since when every request to a receiver failed, and since when people are warned. Null: it does not fail. */
+/** Since when every request to a receiver failed, and since when people are warned. Null if it does not fail. */
 export interface Health {
   readonly failingSince: number | null;
   readonly warnedAt: number | null;

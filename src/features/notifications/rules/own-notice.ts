@@ -42,7 +42,7 @@ export const NOTICE_NEWS = NEWS.filter((kind) =>
   OUTBOUND_EVENTS.some((type) => type === kind && eventRecord(type).notice !== undefined),
 );
 
-/** Null: the event has no notice. */
+/** Null if the event has no notice. */
 export const noticeKind = (event: Pick<SourceEvent, "type" | "data">): NoticeKind | null => {
   const type = outboundType(event);
   return (type && eventRecord(type).notice?.(event.data)) ?? null;

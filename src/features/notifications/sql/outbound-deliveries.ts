@@ -49,7 +49,7 @@ interface ClaimRow extends Omit<ClaimedDelivery, "sealed" | "person"> {
   readonly sealedVersion: number;
   readonly envelope: Uint8Array | null;
   readonly userId: string | null;
-  /** Null: a project's, or the project is gone. */
+  /** Null for a project's, and if the project is gone. */
   readonly personNow: PersonNow | null;
 }
 

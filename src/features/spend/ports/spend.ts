@@ -1,5 +1,5 @@
 /**
- * Limits of spend, what was spent, and what is reserved for calls under way. Adapters keep these invariants, also where several nodes call
+ * Limits of spend, what was spent, and what is reserved for calls under way. Adapters keep these invariants, even if several nodes call
  * at the same time:
  *
  *  S1 A call passes if, for each limit that applies, what is spent and what is reserved is less than the limit. So a limit is passed by at
@@ -84,14 +84,14 @@ export type LimitPlace = Pick<LimitWish, "accountId" | "scope" | "subject">;
 export class Spend extends Context.Service<
   Spend,
   {
-    /** Replaces the one of the same scope and subject. Null: the account has `LIMITS_MAX`. */
+    /** Replaces the limit of the same scope and subject. Null if the account has `LIMITS_MAX` limits already. */
     readonly set: (wish: LimitWish) => Stored<SpendLimit | null>;
     /** Whether there was one. */
     readonly remove: (place: LimitPlace) => Stored<boolean>;
     /** All of an account, by scope and name. Those of sessions that were deleted are left out. */
     readonly list: (accountId: string, now: number) => Stored<readonly ShownLimit[]>;
     readonly hasLimits: (accountId: string) => Stored<boolean>;
-    /** Null: the sandbox has ended. */
+    /** Null if the sandbox has ended. */
     readonly callerIn: (sandboxId: string) => Stored<SpendingCaller | null>;
     /** Whether the person belongs to the account. */
     readonly hasPerson: (accountId: string, userId: string) => Stored<boolean>;

@@ -76,10 +76,10 @@ export const refusingLimit = (
   states: readonly LimitState[],
   cost: number | null,
 ): { readonly limit: LimitState; readonly lacksPrice: boolean } | null => {
-  const reached = states.find(isReached);
-  if (reached !== undefined) return { limit: reached, lacksPrice: false };
-  const unpriced = cost === null ? states.find(({ unit }) => unit === "usd") : undefined;
-  return unpriced === undefined ? null : { limit: unpriced, lacksPrice: true };
+  const reachedLimit = states.find(isReached);
+  if (reachedLimit !== undefined) return { limit: reachedLimit, lacksPrice: false };
+  const unpricedLimit = cost === null ? states.find(({ unit }) => unit === "usd") : undefined;
+  return unpricedLimit === undefined ? null : { limit: unpricedLimit, lacksPrice: true };
 };
 
 interface Near {

@@ -58,11 +58,11 @@ export class Subscriptions extends Context.Service<
     ) => Stored<"new" | "known" | "gone">;
     /** The sandbox is without it. */
     readonly forgetDelivery: (sandboxId: string) => Stored<void>;
-    /** The subscription that a running sandbox got, as it is kept now. Null: none, or it was saved anew or removed since. */
+    /** The subscription that a running sandbox got, as it is kept now. Null if it got none, or if it was saved anew or removed since. */
     readonly deliveredTo: (sandboxId: string) => Stored<Subscription | null>;
     /** The running sandboxes with a subscription of a session, and of those that its agent started. */
     readonly holdersBelow: (sessionId: string) => Stored<readonly Holder[]>;
-    /** The running sandboxes with one of a person for this runtime, also one that was saved anew or removed since. */
+    /** The running sandboxes with a subscription of a person for this runtime, including one that was saved anew or removed since. */
     readonly holders: (userId: string, runtime: string) => Stored<readonly Holder[]>;
   }
 >()("platform/subscriptions/Subscriptions") {}

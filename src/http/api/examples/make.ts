@@ -89,7 +89,7 @@ const list = (ast: AST.Arrays, { written, usual, ...place }: Place): readonly un
   );
 };
 
-/** Text without words of its own is its field's name. */
+/** A text without an example is its field's name. */
 const text = (ast: AST.AST, name: string): string => {
   const format = (ast.annotations?.["format"] ??
     ast.checks?.map(({ annotations }) => annotations?.["format"]).find((one) => one !== undefined)) as
@@ -131,7 +131,7 @@ const make = (ast: AST.AST, place: Place): unknown => {
   return value === undefined ? scalar(ast, place.name) : value;
 };
 
-/** The last name of an address that is no parameter. */
+/** The last name of an address that is not a parameter. */
 const lastSegment = (path: string): string =>
   path.split("/").findLast((segment) => segment !== "" && !segment.startsWith(":")) ?? "";
 

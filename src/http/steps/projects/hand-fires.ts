@@ -89,7 +89,7 @@ export const handWords = (
   by: { readonly firedAtMs: number; readonly actor: string; readonly lastFiredAtMs: number | null },
 ) => fireWords(trigger, manualVariables(trigger, { ...by, text, source }));
 
-/** When the trigger last fired, in ms. Null: never. */
+/** When the trigger last fired, in ms. Null if it never did. */
 export const lastFiredAt = Effect.fnUntraced(function* ({ pid, slug }: TriggerPath) {
   return (yield* (yield* Projects).lastFired(pid)).get(slug) ?? null;
 });

@@ -27,7 +27,7 @@ const connectionWire = ({ steps, defaultBranch }: Connection, more: readonly Ste
   steps: [...steps, ...more],
 });
 
-/** How an import's source or another server is reached. Null: the repository is made here, and nothing has to be reached. */
+/** How an import's source or another server is reached. Null if the repository is created here, so that nothing has to be reached. */
 const toUpstream = (
   request: RepositoryRequest,
   source: RepositorySource,

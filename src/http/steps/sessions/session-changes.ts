@@ -63,7 +63,7 @@ const knownSave = Effect.fnUntraced(function* (path: SessionPath, { save }: Whic
   if (!sandboxIds.includes(save)) return yield* notFound("save");
 });
 
-/** No agent reads a save, also not that of its own session (saves.md 3). */
+/** No agent reads a save, not even that of its own session (saves.md 3). */
 const requireSaved = Effect.flatMap(Caller, (caller) => requirePrivilege(caller, "read_saved_work"));
 
 const comparable = <A, E, R>(read: Effect.Effect<A, E | GitError, R>) =>

@@ -59,7 +59,7 @@ const brokenChoice = (name: string, problem: string) => ({
   problem,
 });
 
-/** @param problem why its model cannot be used. Null: it can, as far as that is known */
+/** @param problem why its model cannot be used, or null if it can, as far as is known */
 const agentChoice = (
   { name, runtime, model, mode, effort, permissions, fallback }: Agent,
   problem: string | null,

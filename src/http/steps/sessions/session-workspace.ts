@@ -1,4 +1,4 @@
-/** A session's workspace while it runs: what has changed, the diff, directories and files. Reading them is no activity. */
+/** A session's workspace while it runs: what has changed, the diff, directories and files. Reading them does not count as activity. */
 import * as Effect from "effect/Effect";
 import { DaemonClient, type WorkspaceRefusal, type WorkspaceRefused } from "../../../sandbox/daemon.ts";
 import { SandboxProvider } from "../../../sandbox/port.ts";

@@ -32,11 +32,11 @@ export const shownWork = Effect.fnUntraced(function* <A>(
 ) {
   const caller = yield* Caller;
   const others = yield* othersSecrets(sessionId);
-  const reached = caller.reached ?? null;
+  const target = caller.reached ?? null;
   if (
     findLack(caller, "open_change_request") === null &&
-    reached !== null &&
-    lackAt("open_change_request", reached) === null
+    target !== null &&
+    lackAt("open_change_request", target) === null
   )
     return others.length === 0 ? work : maskedWork(work, new Redactor(others));
   const redactor = yield* projectRedactor(projectId);

@@ -16,7 +16,7 @@ import { sessionFor } from "../answers.ts";
 
 /** Pause between two checks of a session that ends. Its events wake the waiting request sooner. */
 const ENDED_POLL = "250 millis";
-/** How long the actors may take in addition to the save, also on a busy machine. */
+/** How long the actors may take in addition to the save, even on a busy machine. */
 const ENDING_GRACE_MS = 60_000;
 
 /** To end a session without a save, or to delete it with its saves. */

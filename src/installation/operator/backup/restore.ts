@@ -52,7 +52,7 @@ export class RestoreFailed extends Schema.TaggedError<RestoreFailed>()("RestoreF
 export interface RestoreRequest {
   readonly dataDir: string;
   readonly file: string;
-  /** PLATFORM_MASTER_KEY (E5). Null: it is not set. */
+  /** PLATFORM_MASTER_KEY (E5). Null if it is not set. */
   readonly masterKey: string | null;
   /** Keeps the installation's id (E3). */
   readonly takeOver: boolean;

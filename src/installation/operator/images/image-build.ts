@@ -24,7 +24,7 @@ import { EXIT, Failure } from "../../../cli/failure.ts";
 import { requireInstallation } from "./images.ts";
 
 const GIB = 1024 ** 3;
-/** One build of an operator may use so much. */
+/** How much one build of an operator may use. */
 const LIMITS: BuildLimits = {
   seconds: 60 * 60,
   memoryBytes: 4 * GIB,

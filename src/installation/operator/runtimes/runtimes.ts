@@ -38,7 +38,7 @@ const openStore = (environment: Environment) => {
 export interface RuntimeWish {
   readonly name: string;
   readonly version: string;
-  /** The checksum that the package must have. Null: the registry's. */
+  /** The checksum that the package must have. Null for the registry's. */
   readonly integrity: string | null;
   readonly packaged: RuntimePackage;
 }
@@ -92,7 +92,7 @@ const npmOn = (machinePath: string): string => {
   return npm;
 };
 
-/** The package of this name among those that npm brought. @param integrity the checksum that it must have. Null: the registry's. @throws Error */
+/** The package of this name among those that npm brought. @param integrity the checksum that it must have, or null for the registry's. @throws Error */
 const broughtPackage = (
   packages: readonly Unpacked[],
   { name, integrity }: { readonly name: string; readonly integrity: string | null },
@@ -165,9 +165,9 @@ export const addRuntime = (
 
 export interface EntryWish {
   readonly id: string;
-  /** Null: the one that the registry has. */
+  /** Null for the one that the registry has. */
   readonly version: string | null;
-  /** The checksum that the package or the archive must have. Null: the one that npm or the entry names. */
+  /** The checksum that the package or the archive must have. Null for the one that npm or the entry names. */
   readonly integrity: string | null;
   /** A file or an address. */
   readonly registry: string;

@@ -3,10 +3,10 @@
  *
  *  F1 An identity is an issuer and its subject, and belongs to one person until she removes it. Nothing else is compared:
  *     the same e-mail address with another subject is another person.
- *  F2 A sign-in makes at most one person of an identity, also for concurrent requests on several nodes.
+ *  F2 A sign-in creates at most one person for an identity, even with concurrent requests on several nodes.
  *  F3 A deactivated person's identities open nothing.
  *  F4 A new person, her grants, the identity and the session are made in one transaction.
- *  F5 A person keeps a way in: her last identity at a provider that is set up is not removed, also if two are removed at
+ *  F5 A person keeps a way in: her last identity at a provider that is set up is not removed, even if two are removed at
  *     once. An identity that is removed ends the browsers' sessions that it began, and may belong to anyone afterwards.
  *  F6 A sign-in, and adding an identity, begin the time anew in which her tokens need one (identity.ts, `TokenSignIn`).
  *  F7 What a browser began to add ends with the browser's session: the same transaction makes sure of both.
@@ -29,7 +29,7 @@ export interface NewIdentity extends ProviderIdentity {
   readonly id: string;
   /** What the provider calls the person now. It is shown, and never compared. */
   readonly name: string;
-  /** The address that the provider verified, where the person gets mail. Null: it says none. It is never compared. */
+  /** The address that the provider verified, where the person gets mail. Null if the provider gave none. It is never compared. */
   readonly email: string | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * One connection of the service to Postgres, by @effect/sql-pg: of the pool, the shared ones and the listening ones.
  *
- *  N1 Its socket is ours. So it is seen at once when it ends, and a server that is silent for too long loses it,
+ *  N1 Its socket is ours. So its end is seen immediately, and a server that is silent for too long loses it,
  *     measured in the event loop's time (patience.ts). sql-pg's own limits use the clock alone.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net";
@@ -65,7 +65,7 @@ export interface Opened {
   readonly connection: PgConnection.PgConnection;
   /** Whether it has ended. It may not have told its statements yet. */
   readonly isLost: () => boolean;
-  /** Ends it at once: its statements fail with this cause. */
+  /** Ends it immediately: its statements fail with this cause. */
   readonly end: (cause: Error) => void;
   /** Waits until the server has closed it too, which it does after it has rolled back. */
   readonly ended: Effect.Effect<void>;

@@ -1,5 +1,5 @@
 /**
- * LISTEN, on one connection of its own for all channels of this process: a pooled connection changes hands, and its
+ * LISTEN, on one separate connection for all channels of this process: a pooled connection changes hands, and its
  * notifications would be lost.
  */
 import * as Context from "effect/Context";

@@ -13,9 +13,9 @@
 const STEPS = 20;
 
 /**
- * Calls `expired` once the loop could have read an answer for that long (T1).
+ * Calls `onExpiry` once the loop could have read an answer for that long (T1).
  *
- * @returns a function that ends the wait. After that, `expired` is not called.
+ * @returns a function that ends the wait. After that, `onExpiry` is not called.
  */
 export const patiently = (milliseconds: number, onExpiry: () => void): (() => void) => {
   let [left, isOver] = [STEPS, false];

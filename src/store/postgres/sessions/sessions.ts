@@ -89,7 +89,7 @@ interface SavedRow {
   readonly isFired: boolean;
 }
 
-/** Whether a session that failed has a new failure, or an old one no more. */
+/** Whether a session that failed has a new failure, or no longer has an old one. */
 const isFailureNew = ({ before, after: { state } }: SessionChange): boolean =>
   before.state !== state && [before.state, state].includes("failed");
 

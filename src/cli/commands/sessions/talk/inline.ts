@@ -66,7 +66,7 @@ interface Read {
 class Reading {
   readonly #parts: Part[] = [];
   readonly #style: Style;
-  /** What no later text changes: so many parts, of so much text. */
+  /** What no later text changes: how many parts, and how much text. */
   #settled = { parts: 0, length: 0 };
 
   constructor(style: Style) {
@@ -96,7 +96,7 @@ class Reading {
   }
 }
 
-/** @returns the length of what was read at a mark. Null: it may go on */
+/** @returns the length of what was read at a mark, or null if it may go on */
 const atMark = (text: string, at: number, read: { into: Reading; style: Style; grows: boolean }) => {
   const rest = text.slice(at);
   const [escape, character = ""] = ESCAPED.exec(rest) ?? [];

@@ -69,7 +69,7 @@ export class MarkdownWriter {
   readonly #flow: Flow;
   /** The part of the present line that was not written yet. */
   #line = "";
-  /** The look of the present line. Null: no part of it was written. */
+  /** The look of the present line. Null until a part of it was written. */
   #style: Style | null = null;
   #fence: { readonly mark: string; readonly indent: number } | null = null;
   /** Whether an empty line stands before the next one. */

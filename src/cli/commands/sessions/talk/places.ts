@@ -21,7 +21,7 @@ export class Places {
   /**
    * Takes the place of a written item.
    *
-   * @returns the line for one that was written before and has moved behind another. Null: its place is as it was written
+   * @returns the line for one that was written before and has moved behind another, or null if its place is unchanged
    */
   take(item: Item): string | null {
     const former = this.#places.get(item.id);

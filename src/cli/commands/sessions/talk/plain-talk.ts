@@ -55,7 +55,7 @@ export class PlainTalk implements Shown {
     this.say(visibleLines(lines.join("\n")));
   }
 
-  /** Every line ends at once. */
+  /** Every line ends immediately. */
   pause(): void {}
 
   /** A line that comes from a pipe is unseen, so it is shown as all messages are. */

@@ -3,7 +3,7 @@
  *
  *  T1 Written text stays, and nothing is written twice: neither after a reset, nor when a connection begins again, nor when an item
  *     gets another place. Then a line says where it belongs.
- *  T2 The text of one message grows at a time. Items that end meanwhile follow it. Words that a person must know are said at once, and the text
+ *  T2 The text of one message grows at a time. Items that end meanwhile follow it. Words that a person must know are said immediately, and the text
  *     goes on below it.
  *  T3 A version of an item with a lower `seq` than the known one changes nothing. An event with the beginning of a long text takes
  *     no known text away.
@@ -44,13 +44,13 @@ const itemKind = ({ kind }: Item): string => (kind === "tool" || kind === "thoug
 export interface Shown {
   /** Takes an event of the conversation. */
   readonly take: (event: SentEvent) => void;
-  /** Says something at once. The text must be safe for a terminal. */
+  /** Says something immediately. The text must be safe for a terminal. */
   readonly say: (text: string) => void;
   /** Shows a request, which a person must see. */
   readonly ask: (lines: readonly string[]) => void;
   /** Whether the cursor stands within a row. */
   readonly isWithin: boolean;
-  /** Goes to a new row. @param typed so many cells before the cursor are somebody's typing, which will be shown again */
+  /** Goes to a new row. @param typed how many cells before the cursor are somebody's typing, which is shown again later */
   readonly pause: (typed?: number) => void;
   /** Somebody typed a line, which stands in the row above. @param id of the message that is that line */
   readonly typed: (id?: string) => void;
