@@ -56,7 +56,7 @@ export class Failure extends Error {
   }
 }
 
-export const usage = (message: string): Failure => new Failure(EXIT.usage, "usage", { message });
+export const usageFailure = (message: string): Failure => new Failure(EXIT.usage, "usage", { message });
 
 /** Statuses that may change soon: busy, over a limit, or no answer from a gateway. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);

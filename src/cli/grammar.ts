@@ -1,9 +1,9 @@
 /** Parses a command line. Its errors name options and never repeat a value, which may be a secret. */
 import { parseArgs } from "node:util";
 import type { Command } from "./command.ts";
-import { usage } from "./failure.ts";
+import { usageFailure } from "./failure.ts";
 import { nearest } from "../ground/nearest.ts";
-import { visible } from "./terminal.ts";
+import { safeLine } from "./terminal.ts";
 
 /** The request of a command line. */
 export type Wish =
@@ -76,15 +76,15 @@ const unknownCommand = (
   const prefix = group === "" ? "platform" : `platform ${group}`;
   const see = `See \`${prefix} --help\`.`;
   if (word === undefined || EVERYWHERE.has(word.replace(/^--/, "")))
-    return usage(`Missing ${group === "" ? "command" : `command after ${prefix}`}. ${see}`);
-  if (word.startsWith("-")) return usage(`Options come after the command. ${see}`);
-  if (!SPELLING.test(word)) return usage(`Unknown command. ${see}`);
+    return usageFailure(`Missing ${group === "" ? "command" : `command after ${prefix}`}. ${see}`);
+  if (word.startsWith("-")) return usageFailure(`Options come after the command. ${see}`);
+  if (!SPELLING.test(word)) return usageFailure(`Unknown command. ${see}`);
   const place = group === "" ? 0 : group.split(" ").length;
   const near = nearestWord(
     word,
     commands.filter(({ name }) => name.startsWith(group)).map(({ name }) => name.split(" ")[place] ?? ""),
   );
-  return usage(
+  return usageFailure(
     `Unknown command ${prefix} ${word}. ${near === null ? "" : `Did you mean \`${prefix} ${near}\`? `}${see}`,
   );
 };
@@ -105,7 +105,7 @@ const unknownOption = (
 ) => {
   const near = nearestWord(name, words);
   const hint = near === null ? "" : `Did you mean --${near}? `;
-  return usage(`Unknown option ${visible(rawName.slice(0, 40))}. ${hint}${see}`);
+  return usageFailure(`Unknown option ${safeLine(rawName.slice(0, 40))}. ${hint}${see}`);
 };
 
 const readArguments = (command: Command, line: readonly string[]): Wish => {
@@ -128,16 +128,19 @@ const readArguments = (command: Command, line: readonly string[]): Wish => {
     const { name, rawName, value, inlineValue } = token;
     const type = Object.hasOwn(options, name) ? options[name]?.type : undefined;
     if (type === undefined) throw unknownOption({ name, rawName, see }, Object.keys(options));
-    if (type === "boolean" && value !== undefined) throw usage(`--${name} takes no value. ${see}`);
-    if (type === "string" && value === undefined) throw usage(`--${name} needs a value. ${see}`);
+    if (type === "boolean" && value !== undefined) throw usageFailure(`--${name} takes no value. ${see}`);
+    if (type === "string" && value === undefined) throw usageFailure(`--${name} needs a value. ${see}`);
     if (type === "string" && inlineValue === false && /^-./.test(value ?? ""))
-      throw usage(`--${name} needs a value. Write a value that begins with - as --${name}=VALUE. ${see}`);
+      throw usageFailure(
+        `--${name} needs a value. Write a value that begins with - as --${name}=VALUE. ${see}`,
+      );
     const list = lists[name];
     if (list !== undefined) {
       list.push(value ?? "");
       continue;
     }
-    if (type === "string" && values[name] !== undefined) throw usage(`--${name} is given twice. ${see}`);
+    if (type === "string" && values[name] !== undefined)
+      throw usageFailure(`--${name} is given twice. ${see}`);
     values[name] = value ?? true;
   }
   const { json = false, help = false, project, ...own } = values;
@@ -174,8 +177,8 @@ const switchesOff = ({ options }: Command): Record<string, boolean> =>
 
 const namedWords = ({ takes }: Command, words: readonly string[], see: string) => {
   const missing = takes.slice(words.length).find((name) => !name.startsWith("["));
-  if (missing !== undefined) throw usage(`${missing} is missing. ${see}`);
+  if (missing !== undefined) throw usageFailure(`${missing} is missing. ${see}`);
   if (words.length > takes.length)
-    throw usage(`Unexpected argument after ${takes.at(-1) ?? "the command"}. ${see}`);
+    throw usageFailure(`Unexpected argument after ${takes.at(-1) ?? "the command"}. ${see}`);
   return Object.fromEntries(takes.map((name, index) => [name.replaceAll(/[[\]]/g, ""), words[index]]));
 };

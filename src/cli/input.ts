@@ -2,8 +2,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { ReadStream } from "node:tty";
-import { Failure, usage } from "./failure.ts";
-import { visible } from "./terminal.ts";
+import { Failure, usageFailure } from "./failure.ts";
+import { safeLine } from "./terminal.ts";
 import { quantity } from "../domain/counted.ts";
 
 /** More than any input of the API. An endless device or pipe is not read any further. */
@@ -20,12 +20,12 @@ const decode = (bytes: Buffer, source: string): string => {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw usage(`${source} is not UTF-8 text.`);
+    throw usageFailure(`${source} is not UTF-8 text.`);
   }
 };
 
 const tooLong = (source: string, max: number = BYTES_MAX) =>
-  usage(`${source} is longer than ${quantity(max, "byte")}.`);
+  usageFailure(`${source} is longer than ${quantity(max, "byte")}.`);
 
 const WHY_UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "it does not exist",
@@ -41,7 +41,7 @@ const readContent = (path: string, source: string, max: number): Uint8Array => {
   } catch (error) {
     if (error instanceof Failure) throw error;
     const { code = "no reason given" } = error as NodeJS.ErrnoException;
-    throw usage(`${source} cannot be read: ${WHY_UNREADABLE[code] ?? code}.`);
+    throw usageFailure(`${source} cannot be read: ${WHY_UNREADABLE[code] ?? code}.`);
   }
 };
 
@@ -82,7 +82,7 @@ export class Input {
    */
   async file(path: string, option: string): Promise<string> {
     if (path === "-") return await this.all();
-    const source = `The file ${visible(path)} of ${option}`;
+    const source = `The file ${safeLine(path)} of ${option}`;
     return decode(Buffer.from(readContent(path, source, BYTES_MAX)), source);
   }
 
@@ -94,7 +94,7 @@ export class Input {
 
   /** A file's bytes, at most `max` of them. @param option as for `file` */
   bytes(path: string, max: number, option: string): Uint8Array {
-    return readContent(path, `The file ${visible(path)} of ${option}`, max);
+    return readContent(path, `The file ${safeLine(path)} of ${option}`, max);
   }
 
   /** The next line. A person gets a prompt for it. */

@@ -3,12 +3,12 @@ import { Client } from "./client.ts";
 import type { Call, Command, Outcome } from "./command.ts";
 import { connectionFrom, type Environment } from "./configuration.ts";
 import { projectHere } from "./project-here.ts";
-import { EXIT, Failure, usage } from "./failure.ts";
+import { EXIT, Failure, usageFailure } from "./failure.ts";
 import { readLine, wantsJson, type Wish } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { Input } from "./input.ts";
 import { resolveId, withIds } from "./references.ts";
-import { NARROW, type Screen, visible, visibleJson, visibleLines } from "./terminal.ts";
+import { DEFAULT_COLUMNS, type Screen, safeLine, safeJson, safeLines } from "./terminal.ts";
 import { projectId } from "./words.ts";
 
 export const VERSION = "0.1.0";
@@ -54,23 +54,23 @@ const chooseProject = async (
   const { value } = await api().call("GET /v1/projects", { query: { limit: 2 } });
   const [only, second] = value.projects;
   if (only !== undefined && second === undefined) return only.id;
-  if (only === undefined) throw usage("No projects yet. Create one with `platform projects create`.");
+  if (only === undefined) throw usageFailure("No projects yet. Create one with `platform projects create`.");
   const here = await projectHere(api());
   if (here !== null) return here;
-  throw usage(
+  throw usageFailure(
     "Several projects exist, and this directory is no clone of one of them. Give --project NAME or set PLATFORM_PROJECT_ID. `platform projects list` shows them.",
   );
 };
 
 const render = ({ json, text, raw }: Outcome, wantsDocument: boolean, isTerminal: boolean) => {
-  if (wantsDocument) return `${visibleJson(json).trimEnd()}\n`;
+  if (wantsDocument) return `${safeJson(json).trimEnd()}\n`;
   return raw !== undefined && !isTerminal ? raw : `${text}\n`;
 };
 
 const openScreen = (stdout: Streams["stdout"]): Screen | null =>
   stdout.isTTY === true
     ? {
-        columns: () => stdout.columns ?? NARROW,
+        columns: () => stdout.columns ?? DEFAULT_COLUMNS,
         hasColours: stdout.hasColors?.() ?? false,
         write: (text) => void stdout.write(text),
       }
@@ -91,11 +91,11 @@ const isMeant = async (
   if (options["yes"] === true || json || stderr.isTTY !== true || !input.isTerminal) return true;
   if (asksName !== null) {
     const { question, name } = await asksName(call);
-    return (await input.line(`${visible(question)} `)).trim() === name.trim();
+    return (await input.line(`${safeLine(question)} `)).trim() === name.trim();
   }
   const question = (await asks?.(call)) ?? null;
   if (question === null) return true;
-  return /^y(?:es)?$/i.test((await input.line(`${visibleLines(question)} [y/N] `)).trim());
+  return /^y(?:es)?$/i.test((await input.line(`${safeLines(question)} [y/N] `)).trim());
 };
 
 interface Program {
@@ -122,10 +122,10 @@ const perform = async (wish: Run, { commands, environment, streams }: Program): 
     write: (text) => void stdout.write(text),
     screen: json ? null : openScreen(stdout),
     note: (line) => {
-      if (!json) stderr.write(`${visible(line)}\n`);
+      if (!json) stderr.write(`${safeLine(line)}\n`);
     },
     progress:
-      stderr.isTTY === true && !json ? (line) => void stderr.write(`${LINE_START}${visible(line)}`) : null,
+      stderr.isTTY === true && !json ? (line) => void stderr.write(`${LINE_START}${safeLine(line)}`) : null,
     api,
     project,
   };
@@ -159,9 +159,9 @@ const toFailure = (error: unknown): Failure =>
 
 const complaint = (failure: Failure, json: boolean): string =>
   json
-    ? `${visibleJson(failure.document)}\n`
+    ? `${safeJson(failure.document)}\n`
     : [failure.message, ...detailLines(failure), ...failure.lines]
-        .map((line) => `${visible(line)}\n`)
+        .map((line) => `${safeLine(line)}\n`)
         .join("");
 
 export interface ProgramCall {

@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import * as path from "node:path";
 import type { Environment } from "./configuration.ts";
 import { EXIT, Failure } from "./failure.ts";
-import { visible } from "./terminal.ts";
+import { safeLine } from "./terminal.ts";
 
 /** How another program calls this one, whatever its PATH is. */
 export const thisProgram = (): readonly string[] => [process.execPath, path.resolve(process.argv[1] ?? "")];
@@ -47,7 +47,7 @@ export const run = async (
     execFile(program, words, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout.trimEnd());
       if (error.code === "ENOENT") return reject(notInstalled(program));
-      const lastLine = visible(stderr.trim().split("\n").at(-1) ?? "");
+      const lastLine = safeLine(stderr.trim().split("\n").at(-1) ?? "");
       reject(
         new Failure(EXIT.refused, "program_failed", {
           message: `${program} ${words[0] ?? ""} failed: ${lastLine}`,

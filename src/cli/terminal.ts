@@ -19,16 +19,16 @@ const escape = (character: string): string => {
 };
 
 /** One line. */
-export const visible = (text: string): string => text.replaceAll(OBEYED, escape);
+export const safeLine = (text: string): string => text.replaceAll(OBEYED, escape);
 
 /** Several lines: line breaks and tabs stay. */
-export const visibleLines = (text: string): string =>
+export const safeLines = (text: string): string =>
   text.replaceAll(OBEYED, (character) =>
     character === "\n" || character === "\t" ? character : escape(character),
   );
 
 /** The same JSON document without terminal control characters: JSON itself does not escape those beyond ASCII. */
-export const visibleJson = (document: string): string =>
+export const safeJson = (document: string): string =>
   document.replaceAll(OBEYED, (character) => {
     // Outside of strings, JSON contains only blanks of this kind. Inside, raw characters below a blank are invalid.
     if (character === "\n" || character === "\t" || character === "\r") return character;
@@ -84,7 +84,7 @@ const STATES: ReadonlySet<string> = new Set(["STATE", "STATUS", "OUTCOME", "RESU
 const AFTER_STATE = /[,(].*$/;
 
 /** The text in one line: a title may be the first lines of a prompt. */
-const inOneLine = (text: string): string => visible(text.replaceAll(/[\t\r\n]+/g, " "));
+const inOneLine = (text: string): string => safeLine(text.replaceAll(/[\t\r\n]+/g, " "));
 
 /** Shown in two cells of a terminal: scripts of East Asia, and pictures. */
 const WIDE =
@@ -96,7 +96,7 @@ const JOINED = /\p{Mn}|\p{Me}|\p{Cf}/u;
 export const isWide = (character: string): boolean => WIDE.test(character);
 
 /** How many cells of a terminal a text takes. */
-export const width = (text: string): number => {
+export const cellWidth = (text: string): number => {
   if (/^[ -~]*$/.test(text)) return text.length;
   let cells = 0;
   for (const character of text) cells += JOINED.test(character) ? 0 : isWide(character) ? 2 : 1;
@@ -107,11 +107,11 @@ export const width = (text: string): number => {
 const isCut = (text: string, heading: string): boolean => text.includes(" ") && !PATHS.has(heading);
 
 /** A text cut to a number of cells of a terminal. */
-export const cut = (text: string, max: number): string => {
-  if (width(text) <= max) return text;
+export const cutToWidth = (text: string, max: number): string => {
+  if (cellWidth(text) <= max) return text;
   let [shown, cells] = ["", 1];
   for (const character of text) {
-    cells += width(character);
+    cells += cellWidth(character);
     if (cells > max) break;
     shown += character;
   }
@@ -169,7 +169,7 @@ const cellFor =
     if (window === null) return whole;
     if (window.hasShortIds && !WHOLE.has(heading) && parseUuid(whole) !== null) return shortId(whole);
     const cell = fromNow(whole, window.now);
-    return isCut(cell, heading) ? cut(cell, CELL_MAX) : cell;
+    return isCut(cell, heading) ? cutToWidth(cell, CELL_MAX) : cell;
   };
 
 const chooseColour = (text: string, heading: string): Colour | undefined =>
@@ -194,17 +194,17 @@ const fittedRow = (row: readonly string[], { headings, widths }: Columns, window
     const isLast = index === row.length - 1;
     const heading = headings[index] ?? "";
     const room = window.columns - column;
-    const hasRoom = width(cell) <= room || (isLast && isCut(cell, heading) && room >= CELL_MIN);
+    const hasRoom = cellWidth(cell) <= room || (isLast && isCut(cell, heading) && room >= CELL_MIN);
     if (!hasRoom && column > BELOW.length) {
       lines.push(BELOW);
       column = BELOW.length;
     }
     const text =
-      isLast && isCut(cell, heading) ? cut(cell, Math.max(window.columns - column, CELL_MIN)) : cell;
+      isLast && isCut(cell, heading) ? cutToWidth(cell, Math.max(window.columns - column, CELL_MIN)) : cell;
     const colour = window.hasColours ? chooseColour(text, heading) : undefined;
     const colouredText = colour === undefined ? text : styleText(colour, text, { validateStream: false });
-    const wide = lines.length > 1 ? width(text) : (widths[index] ?? 0);
-    lines.push(`${lines.pop() ?? ""}${colouredText}${" ".repeat(Math.max(0, wide - width(text)))}${GAP}`);
+    const wide = lines.length > 1 ? cellWidth(text) : (widths[index] ?? 0);
+    lines.push(`${lines.pop() ?? ""}${colouredText}${" ".repeat(Math.max(0, wide - cellWidth(text)))}${GAP}`);
     column += wide + GAP.length;
   }
   return lines.map((line) => line.trimEnd()).join("\n");
@@ -219,20 +219,20 @@ export const tableFor =
       headings,
       ...rows.map((row) => row.map((text, index) => cell(text, headings[index] ?? ""))),
     ];
-    const widths = headings.map((_, index) => Math.max(...lines.map((line) => width(line[index] ?? ""))));
+    const widths = headings.map((_, index) => Math.max(...lines.map((line) => cellWidth(line[index] ?? ""))));
     if (window !== null) return lines.map((line) => fittedRow(line, { headings, widths }, window)).join("\n");
     const pad = (text: string, index: number): string =>
-      text + " ".repeat((widths[index] ?? 0) - width(text));
+      text + " ".repeat((widths[index] ?? 0) - cellWidth(text));
     return lines.map((line) => line.map(pad).join(GAP).trimEnd()).join("\n");
   };
 
 /** The cells in a row of a terminal that does not tell. */
-export const NARROW = 80;
+export const DEFAULT_COLUMNS = 80;
 
 const tableHere =
   (hasShortIds: boolean): Table =>
   (...parts) => {
-    const { isTTY, columns = NARROW } = process.stdout;
+    const { isTTY, columns = DEFAULT_COLUMNS } = process.stdout;
     const hasColours = isTTY && process.stdout.hasColors();
     return tableFor(
       isTTY ? { columns, hasColours, hasShortIds, now: performance.timeOrigin + performance.now() } : null,
@@ -246,16 +246,16 @@ export const table: Table = tableHere(true);
 export const localTable: Table = tableHere(false);
 
 /** The fields of one record with their names, without those that are null. Further lines of a text stand below its first. */
-export const fields = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
+export const fieldLines = (pairs: readonly (readonly [name: string, value: string | null])[]): string => {
   const filledPairs = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
   const widest = Math.max(...filledPairs.map(([name]) => name.length));
   const below = `\n${" ".repeat(widest + 2)}`;
-  const lines = (value: string): string => value.trimEnd().split(/\r?\n/).map(visible).join(below);
+  const lines = (value: string): string => value.trimEnd().split(/\r?\n/).map(safeLine).join(below);
   return filledPairs.map(([name, value]) => `${name.padEnd(widest)}  ${lines(value)}`).join("\n");
 };
 
 /** An instant from the API, to the second: whether a change is in a save depends on it. */
-export const second = (instant: string): string => `${instant.slice(0, 19).replace("T", " ")}Z`;
+export const timeToSecond = (instant: string): string => `${instant.slice(0, 19).replace("T", " ")}Z`;
 /** To the minute. */
 export const time = (instant: string): string => `${instant.slice(0, 16).replace("T", " ")}Z`;
 export const timeOrDash = (instant: string | null): string => (instant === null ? "-" : time(instant));

@@ -1,6 +1,6 @@
 /** Words of a command line that become parts of a path. They are checked first, and errors never repeat them. */
 import { parseUuid } from "../domain/ids.ts";
-import { usage } from "./failure.ts";
+import { usageFailure } from "./failure.ts";
 
 /** How many digits stand for an id. */
 export const SHORT_DIGITS = 8;
@@ -34,7 +34,7 @@ export const shortId = (text: string): string => text.slice(-SHORT_DIGITS);
 
 const id = (text: string, what: string): string => {
   const parsed = parseUuid(text.trim().toLowerCase());
-  if (parsed === null) throw usage(`${what} must be an id of 36 characters, such as 0190f3b2-….`);
+  if (parsed === null) throw usageFailure(`${what} must be an id of 36 characters, such as 0190f3b2-….`);
   return parsed;
 };
 
@@ -44,7 +44,7 @@ export const anyId = (text: string, what = "ID"): string => id(text, what);
 
 /** A number of 1 or more in plain decimal. */
 export const count = (text: string, what: string): number => {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw usage(`${what} must be a number of 1 or more.`);
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw usageFailure(`${what} must be a number of 1 or more.`);
   return Number(text);
 };
 
@@ -53,13 +53,13 @@ const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 /** A duration such as 90s, 30m, 24h or 7d, in ms. */
 export const duration = (text: string, what: string): number => {
   const [, amount = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
-  if (amount === "") throw usage(`${what} must be a duration such as 90s, 30m, 24h or 7d.`);
+  if (amount === "") throw usageFailure(`${what} must be a duration such as 90s, 30m, 24h or 7d.`);
   return Number(amount) * UNITS[unit as keyof typeof UNITS];
 };
 
 /** A slug or the name of a secret. `.` and `..` would change the path. */
 export const segment = (text: string, what: string): string => {
-  if (text === "" || text === "." || text === "..") throw usage(`${what} must be a name.`);
+  if (text === "" || text === "." || text === "..") throw usageFailure(`${what} must be a name.`);
   return text;
 };
 
@@ -71,6 +71,6 @@ export const parseWord = <const Words extends readonly string[]>(
 ): Words[number] | undefined => {
   if (text === undefined) return undefined;
   const match = words.find((word) => word === text);
-  if (match === undefined) throw usage(`${what} must be one of ${words.join(", ")}.`);
+  if (match === undefined) throw usageFailure(`${what} must be one of ${words.join(", ")}.`);
   return match;
 };

@@ -17,7 +17,7 @@ import * as Latch from "effect/Latch";
 import * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import * as Semaphore from "effect/Semaphore";
-import { SERVICE } from "../domain/conversation/conversation.ts";
+import { SERVICE_AUTHOR } from "../domain/conversation/conversation.ts";
 import { derivedUuid } from "../domain/ids.ts";
 import { keyWithheld } from "../domain/sandbox/uncounted.ts";
 import { CONTROL_BODY_BYTES, DaemonClient, type EnvironmentChange } from "../sandbox/daemon.ts";
@@ -143,7 +143,7 @@ const makeDelivery = Effect.fnUntraced(function* (end: Effect.Effect<unknown>) {
     for (const name of names) {
       const text = keyWithheld(name);
       const noteId = derivedUuid(sessionId, `secret ${name} ${versions[name]} withheld`);
-      const note = { id: noteId, text, author: SERVICE, at };
+      const note = { id: noteId, text, author: SERVICE_AUTHOR, at };
       if (yield* conversations.addNote(sessionId, note))
         yield* Effect.logWarning("a secret is kept out of a running session", { name, why: text });
     }

@@ -77,7 +77,7 @@ export interface MergeRequest {
 }
 
 /** The result of a merge. `base` is the branch's tip before it. Only `merged` moved the branch. */
-export type Merge =
+export type MergeResult =
   | {
       readonly outcome: "merged";
       readonly base: string;
@@ -158,7 +158,7 @@ export interface PathsRequest {
   readonly limit: number;
 }
 
-export interface Paths {
+export interface PathList {
   readonly paths: readonly string[];
   /** How many there are. */
   readonly total: number;
@@ -266,7 +266,7 @@ export class GitBackend extends Context.Service<
      * The paths of all files at a full commit id, in the order of their bytes. Submodules and paths that are not UTF-8 are
      * left out. `unknown_ref` if there is no such commit.
      */
-    readonly paths: Operation<[request: PathsRequest], Paths>;
+    readonly paths: Operation<[request: PathsRequest], PathList>;
     /** Either side is a branch or a full commit id. */
     readonly compare: Operation<[request: { readonly base: string; readonly head: string }], Comparison>;
     /**
@@ -279,6 +279,6 @@ export class GitBackend extends Context.Service<
      * moves meanwhile, the merge is computed again for its new tip. `ref_moved` if that happens too often,
      * `unknown_ref` if branch or commit does not exist.
      */
-    readonly merge: Operation<[request: MergeRequest], Merge>;
+    readonly merge: Operation<[request: MergeRequest], MergeResult>;
   }
 >()("platform/git/GitBackend") {}

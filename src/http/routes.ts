@@ -5,7 +5,7 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import { HttpApi, type HttpApiGroup } from "effect/http-api";
 import { parseUuid } from "../domain/ids.ts";
 import type { Privilege } from "../domain/person/privileges.ts";
-import { Access } from "./api/access.ts";
+import { RequiredPrivilege } from "./api/access.ts";
 import { badRequest, NotFound } from "./api/errors.ts";
 import { pagesWith } from "./pages/look.ts";
 import { apiErrorResponse, wrongMethod } from "./answers/respond.ts";
@@ -31,7 +31,7 @@ export const definedRoutes = <Groups extends HttpApiGroup.Constraint>(
         method: endpoint.method,
         pattern: endpoint.path,
         // It throws at once for an endpoint without one.
-        privilege: Context.getUnsafe(endpoint.annotations, Access),
+        privilege: Context.getUnsafe(endpoint.annotations, RequiredPrivilege),
       });
     },
   });

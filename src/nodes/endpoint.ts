@@ -29,7 +29,7 @@ import { USER_CONTEXT_HEADER } from "../domain/sandbox/user-context.ts";
 import { GitError } from "../git/port.ts";
 import { parseGitPath } from "../git/server/smart-http.ts";
 import { BadRequest, Conflict, notFound, Unauthorized, Unavailable } from "../http/api/errors.ts";
-import { answeredBy } from "../http/steps/answers.ts";
+import { runDecision } from "../http/steps/answers.ts";
 import { RELAY_FAILURES } from "../http/relay/relay.ts";
 import { answerRaw, requestId } from "../http/answers/respond.ts";
 import type { RawRoutes } from "../http/server.ts";
@@ -285,7 +285,7 @@ const strange = (): Unauthorized =>
 const makeRun = Effect.gen(function* () {
   const runFork = yield* FiberSet.makeRuntime<never>();
   return <E>(response: ServerResponse, decision: Effect.Effect<void, E>): void => {
-    const fiber = runFork(answeredBy(decision, (error) => answerRaw(response, error)));
+    const fiber = runFork(runDecision(decision, (error) => answerRaw(response, error)));
     response.on("close", () => {
       if (!response.writableFinished) fiber.interruptUnsafe();
     });

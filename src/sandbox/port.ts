@@ -68,7 +68,7 @@ export interface SandboxSpec {
   readonly bootDeadlineMs: number;
 }
 
-export const ABSENT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
+export const ABSENT_EXIT: SandboxExit = { code: "absent", message: "the sandbox does not exist" };
 
 /** Of a sandbox that is given nothing, as those of `doctor` and of tests are. */
 export const BARE_SPEC = {
@@ -98,13 +98,17 @@ export type DaemonLink =
       readonly kind: "node";
       readonly url: string;
       /** The requester: requests of a person or program keep a session from being idle, the service's own do not. */
-      readonly request: (request: { readonly method: string; readonly path: string; readonly by: Asker }) => {
+      readonly request: (request: {
+        readonly method: string;
+        readonly path: string;
+        readonly by: Requester;
+      }) => {
         readonly path: string;
         /** Raw headers, name before value. */
         readonly headers: readonly string[];
       };
     };
-export type Asker = "client" | "service";
+export type Requester = "client" | "service";
 
 /** A link in the form of Node's request options. With `createConnection`, a request must name no agent. */
 export const linkTarget = (
@@ -123,7 +127,7 @@ export const linkTarget = (
 /** The request that reaches the daemon's `path` over a link: the path itself, or its address at the forwarding node. */
 export const linkRequest = (
   link: DaemonLink,
-  request: { readonly method: string; readonly path: string; readonly by: Asker },
+  request: { readonly method: string; readonly path: string; readonly by: Requester },
 ): { readonly path: string; readonly headers: readonly string[] } =>
   link.kind === "node" ? link.request(request) : { path: request.path, headers: [] };
 

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer";
 import {
   type DaemonLink,
   SandboxError,
-  ABSENT,
+  ABSENT_EXIT,
   type SandboxExit,
   type SandboxListing,
   SandboxProvider,
@@ -174,7 +174,7 @@ const make = (options: SimulatedOptions): Context.Context<SandboxProvider | Simu
     awaitExit: (id) =>
       Effect.suspend(() => {
         const entry = entries.get(id);
-        return entry === undefined ? Effect.succeed(ABSENT) : Deferred.await(entry.exit);
+        return entry === undefined ? Effect.succeed(ABSENT_EXIT) : Deferred.await(entry.exit);
       }),
     list: listing.pipe(under("list", null)),
     link: (id) => link(id).pipe(under("link", id)),

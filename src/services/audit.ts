@@ -49,7 +49,7 @@ export const Acting = Context.Reference<Act>("platform/services/Acting", {
 });
 
 /** What a row says about a change. */
-export interface Said {
+export interface AuditEntry {
   readonly action: AuditAction;
   /** The id or the name of what changed. */
   readonly target?: string | null;
@@ -63,7 +63,7 @@ export interface Said {
 }
 
 const toRow = (
-  entry: Said,
+  entry: AuditEntry,
   { id, at, act, outcome }: { id: string; at: number; act: Act; outcome: AuditOutcome },
 ): NewAuditEvent => ({
   ...act,
@@ -89,7 +89,7 @@ const occasion = Effect.gen(function* () {
  * @param say what to record of the result. Null if nothing changed, and there is no row.
  */
 export const withAudit =
-  <A>(say: (result: A) => Said | null) =>
+  <A>(say: (result: A) => AuditEntry | null) =>
   <E, R>(change: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       const audit = yield* Audit;
@@ -111,7 +111,7 @@ export const auditedChange =
   <Field extends string, E2, R2>(about: {
     readonly target: string;
     readonly read: Effect.Effect<Readonly<Record<Field, AuditValue>> | null, E2, R2>;
-    readonly say: (differences: Readonly<Partial<Record<Field, AuditDifference>>>) => Said | null;
+    readonly say: (differences: Readonly<Partial<Record<Field, AuditDifference>>>) => AuditEntry | null;
   }) =>
   <A, E, R>(change: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
@@ -127,15 +127,15 @@ export const auditedChange =
     );
 
 /** A row of differences. Null if no value differs. */
-export const unlessSame = (entry: Said): Said | null =>
+export const unlessSame = (entry: AuditEntry): AuditEntry | null =>
   Object.values(entry.changes ?? {}).every((value) => value === undefined) ? null : entry;
 
-const append = Effect.fnUntraced(function* (entry: Said, outcome: AuditOutcome) {
+const append = Effect.fnUntraced(function* (entry: AuditEntry, outcome: AuditOutcome) {
   yield* (yield* Audit).append(toRow(entry, { ...(yield* occasion), outcome }));
 });
 
 /** Records what is about to be done, where nothing will say how it ended. */
-export const auditBegin = (entry: Said) => append(entry, "begun");
+export const auditBegin = (entry: AuditEntry) => append(entry, "begun");
 
 /**
  * Asks an actor between two rows: `begun`, and how it ended. Wrap the question alone, after all checks. A caller who leaves does not end the
@@ -143,8 +143,8 @@ export const auditBegin = (entry: Said) => append(entry, "begun");
  *
  * @param refusedFor why the actor refused. Null if it did what it was asked for.
  */
-export const askedFor =
-  <Part>(entry: Said, refusedFor: (answer: Part) => string | null) =>
+export const auditedAsk =
+  <Part>(entry: AuditEntry, refusedFor: (answer: Part) => string | null) =>
   <A extends Part, E, R>(ask: Effect.Effect<A, E, R>) =>
     Effect.andThen(
       auditBegin(entry),
@@ -205,14 +205,14 @@ export class Refusals extends Context.Service<
   }));
 }
 
-const auditRefusal = Effect.fnUntraced(function* (entry: Said, omittedCount: number | null) {
+const auditRefusal = Effect.fnUntraced(function* (entry: AuditEntry, omittedCount: number | null) {
   if (omittedCount === null) return;
   const changes = { ...entry.changes, ...(omittedCount > 0 && { omitted_before: omittedCount }) };
   yield* append({ ...entry, changes }, "refused");
 });
 
 /** Records a refused sign-in or invitation, within the limit. */
-export const refusedEntry = Effect.fnUntraced(function* (entry: Said) {
+export const recordRefusedEntry = Effect.fnUntraced(function* (entry: AuditEntry) {
   const { entries } = yield* Refusals;
   yield* auditRefusal(entry, entries.take(null, yield* Clock.currentTimeMillis));
 });
@@ -222,7 +222,7 @@ export const refusedEntry = Effect.fnUntraced(function* (entry: Said) {
  *
  * @param key the same for requests of which one an hour is enough: a program with an ended token may ask each second
  */
-export const refusedRequest = Effect.fnUntraced(function* (entry: Said, key: string) {
+export const recordRefusedRequest = Effect.fnUntraced(function* (entry: AuditEntry, key: string) {
   const { requests } = yield* Refusals;
   yield* auditRefusal(entry, requests.take(key, yield* Clock.currentTimeMillis));
 });

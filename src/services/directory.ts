@@ -22,7 +22,7 @@ import type { ManifestError } from "../domain/manifest/manifest-error.ts";
 import type { Agents } from "../domain/agents/agents.ts";
 import { offeredAgents } from "../domain/manifest/manifest-agents.ts";
 import { parseManifest, withAgents, type Manifest } from "../domain/manifest/manifest.ts";
-import { seenCharacters, unsealSecret, unseenCharacters } from "../domain/secret/secret.ts";
+import { visibleCharacters, unsealSecret, invisibleCharacters } from "../domain/secret/secret.ts";
 import { signatureKey } from "../domain/trigger/signature.ts";
 import type { TriggerDefinition } from "../domain/trigger/trigger.ts";
 import { StoreError } from "../store/ports/journal.ts";
@@ -175,8 +175,8 @@ const toReading = (
 });
 
 const seenKey = (value: string): SigningKeys["seen"] => {
-  const unseen = unseenCharacters(value);
-  const key = unseen.length === 0 ? null : signatureKey(seenCharacters(value));
+  const unseen = invisibleCharacters(value);
+  const key = unseen.length === 0 ? null : signatureKey(visibleCharacters(value));
   return key === null ? null : { key, unseen };
 };
 

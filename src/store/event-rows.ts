@@ -8,7 +8,7 @@ import type { PlannedEntry, PlannedFire, PlannedSession } from "./admission/plan
 import type { NewEvent } from "./ports/events.ts";
 import type { Fire } from "./ports/triggers/fires.ts";
 import type { WebhookRefusal } from "./ports/triggers/webhook-refusals.ts";
-import type { NotedTurn } from "./ports/sessions/sessions.ts";
+import type { EndedTurn } from "./ports/sessions/sessions.ts";
 import type { ChangedConversation, Conversation } from "./ports/sessions/conversations.ts";
 import type { NewRequest } from "./conversations/notes.ts";
 
@@ -100,7 +100,7 @@ export const workUnsavedEvent = <P extends Instant>(place: P, { reason, pending,
  */
 export const sessionTurnEndedEvent = (
   place: Place,
-  { number, conversation, state, error }: NotedTurn,
+  { number, conversation, state, error }: EndedTurn,
   of: { readonly name: string | null; readonly changeRequest: number | null },
 ): NewEvent => ({
   ...place,

@@ -1,11 +1,11 @@
 /** What a write adds to a project's usage, by model. Both adapters use it, so that they cannot differ. */
 import { NO_USAGE, type Usage } from "../domain/conversation/conversation.ts";
 import { addUsage } from "../domain/conversation/usage.ts";
-import type { Spent } from "./ports/sessions/conversations.ts";
+import type { AddedUsage } from "./ports/sessions/conversations.ts";
 import { MODELS_PER_DAY_MAX, OTHER_MODELS } from "./ports/projects/project-usage.ts";
 
 /** The usage by row: beyond the limit, new models share one. `known`: the day's models so far. */
-export const byRow = (models: readonly string[], spending: readonly Spent[]): readonly Spent[] => {
+export const byRow = (models: readonly string[], spending: readonly AddedUsage[]): readonly AddedUsage[] => {
   const own = new Set(models);
   const rows = new Map<string, Usage>();
   for (const { model, usage } of spending) {

@@ -9,7 +9,7 @@
  */
 import type { ConversationSnapshot } from "../machines/conversation.ts";
 import type { ConversationStep } from "./conversations/steps.ts";
-import type { NotedTurn } from "./ports/sessions/sessions.ts";
+import type { EndedTurn } from "./ports/sessions/sessions.ts";
 
 /** What becomes of a turn that ended: people are told, it waits, or another turn has followed. */
 export type TurnFate = "told" | "waits" | "passed";
@@ -18,13 +18,13 @@ export type TurnFate = "told" | "waits" | "passed";
 const rests = ({ state, context }: ConversationSnapshot): boolean =>
   state === "idle" && (context.held || context.queue.length === 0);
 
-const isFollowed = (turn: NotedTurn, { context }: ConversationSnapshot): boolean =>
+const isFollowed = (turn: EndedTurn, { context }: ConversationSnapshot): boolean =>
   turn.conversation != null &&
   context.sandboxId === turn.sandboxId &&
   context.turn > turn.conversation.number;
 
 /** @param snapshot null for a session without a conversation */
-export const fateAtEnd = (turn: NotedTurn, snapshot: ConversationSnapshot | null): TurnFate => {
+export const fateAtEnd = (turn: EndedTurn, snapshot: ConversationSnapshot | null): TurnFate => {
   if (snapshot === null) return "told";
   if (isFollowed(turn, snapshot)) return "passed";
   return rests(snapshot) ? "told" : "waits";
@@ -35,7 +35,7 @@ export const comesToRest = ({ after }: ConversationStep): boolean => rests(after
 
 /** What a step that comes to rest means for the turn that waits. */
 export const fateAtRest = (
-  turn: NotedTurn,
+  turn: EndedTurn,
   { event, before, after }: ConversationStep,
 ): "told" | "passed" => {
   // The turn of a message that the runtime refused has no end of its own.

@@ -24,7 +24,7 @@ export interface MeasuresApi {
 }
 
 const nothing = (): void => undefined;
-export const SILENT: MeasuresApi = {
+export const NO_MEASURES: MeasuresApi = {
   isOn: false,
   observe: nothing,
   count: nothing,
@@ -46,7 +46,7 @@ export const Traces = Context.Reference<TracesApi>("platform/telemetry/Traces", 
 
 /** Silent unless a layer provides it. */
 export const Measures = Context.Reference<MeasuresApi>("platform/telemetry/Measures", {
-  defaultValue: () => SILENT,
+  defaultValue: () => NO_MEASURES,
 });
 
 /** Monotonic time in seconds, for differences in figures. Nothing is decided by it, so it is not the clock of tests. */

@@ -7,12 +7,12 @@ import { readLine, wantsJson } from "../../src/cli/grammar.ts";
 import { helpText } from "../../src/cli/help.ts";
 import { VERSION } from "../../src/cli/program.ts";
 import {
-  fields,
+  fieldLines,
   table,
   tableFor,
-  visible,
-  visibleJson,
-  visibleLines,
+  safeLine,
+  safeJson,
+  safeLines,
   type Window,
 } from "../../src/cli/terminal.ts";
 import { operatorCommands } from "../../src/installation/operator/commands.ts";
@@ -256,16 +256,16 @@ describe("output", () => {
 
   it("escapes a terminal's control characters, and keeps the lines of a text", () => {
     expect(
-      fields([
+      fieldLines([
         ["failure", "one\ntwo\u001b\n"],
         ["of", null],
         ["id", "x"],
       ]),
     ).toBe("failure  one\n         two\\x1b\nid       x");
-    expect(visible("a\tb\nc\u0000\u007f\u0085\u2066")).toBe("a\\x09b\\x0ac\\x00\\x7f\\x85\\u2066");
-    expect(visibleLines("a\tb\nc\rd")).toBe("a\tb\nc\\x0dd");
+    expect(safeLine("a\tb\nc\u0000\u007f\u0085\u2066")).toBe("a\\x09b\\x0ac\\x00\\x7f\\x85\\u2066");
+    expect(safeLines("a\tb\nc\rd")).toBe("a\tb\nc\\x0dd");
     const value = { "k\u009b": 'v\u007f\u202e\u2028"\\' };
-    const pretty = visibleJson(JSON.stringify(value, null, 2));
+    const pretty = safeJson(JSON.stringify(value, null, 2));
     expect(pretty).toMatch(/^[\n -~]*$/);
     expect(JSON.parse(pretty)).toEqual(value);
   });

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectBare, type Bare } from "../support/postgres/bare.ts";
-import { SESSIONS_LOOKED_AT } from "../../src/store/ports/sessions/sessions.ts";
+import { LIST_SCAN_MAX } from "../../src/store/ports/sessions/sessions.ts";
 import { expectStatus, fields, makeProject, runSession } from "../support/service/requests.ts";
 import { startTestService, type TestService } from "../support/service/service.ts";
 import { followLink, hasChromium, launch, newPage } from "./browser.ts";
@@ -173,7 +173,7 @@ const costs = async (): Promise<readonly Cost[]> => {
 
 /** A list that finds few rows among all looks at so many of the newest sessions, then at where to go on. Other lists look at few rows. */
 const rowsMax = ({ target }: Cost): number =>
-  600 + (/search=|,failed|review/.test(target) ? 2 * SESSIONS_LOOKED_AT : 0);
+  600 + (/search=|,failed|review/.test(target) ? 2 * LIST_SCAN_MAX : 0);
 
 /** The second page of a list that finds few rows shows the remaining rows. */
 const isWhole = ({ target }: Cost): boolean => !/(?:search=|,failed|review).*cursor=/.test(target);

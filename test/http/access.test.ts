@@ -4,7 +4,7 @@ import * as Result from "effect/Result";
 import { describe, expect, it } from "vitest";
 import { findLack, neededRole } from "../../src/http/callers/access.ts";
 import { PRIVILEGES, privilegeRule, type Privilege } from "../../src/domain/person/privileges.ts";
-import type { Arrived } from "../../src/http/api/access.ts";
+import type { RequestCaller } from "../../src/http/api/access.ts";
 import { forbidden, requireRole } from "../../src/http/callers/authorize.ts";
 import type { MergeRole, ProjectRole } from "../../src/domain/person/role.ts";
 import type { Principal } from "../../src/store/ports/people/identity.ts";
@@ -49,7 +49,7 @@ const CALLERS: Readonly<Record<Good, readonly [Principal, ProjectRole | null]>> 
 const fateOf = (kind: Good, privilege: Privilege, mergeRole: MergeRole): Fate => {
   const [caller, role] = CALLERS[kind];
   const path = { projectId: "here", sessionId: null };
-  const arrived: Arrived = { ...caller, reached: { path, role, mergeRole, session: null } };
+  const arrived: RequestCaller = { ...caller, reached: { path, role, mergeRole, session: null } };
   if (findLack(caller, privilege) !== null) return 403;
   if (neededRole(privilege, mergeRole) === null) return "in";
   return Result.match(Effect.runSync(Effect.result(requireRole(arrived, privilege))), {

@@ -20,7 +20,7 @@ import { makeSaver } from "../../src/saves/saver.ts";
 import { SaveStore } from "../../src/saves/store.ts";
 import { Keyring } from "../../src/services/keyring.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
-import { Measures, SILENT, type MeasuresApi } from "../../src/telemetry/port.ts";
+import { Measures, NO_MEASURES, type MeasuresApi } from "../../src/telemetry/port.ts";
 import { objectId, SaveStoreTwin } from "../twins/save-store.ts";
 import { TIP, Workspace } from "./memory-workspace.ts";
 
@@ -40,7 +40,7 @@ let pushed: string[] = [];
 /** Incomplete saves by reason, as the metrics count them. */
 let counted: Record<string, number> = {};
 const measures: MeasuresApi = {
-  ...SILENT,
+  ...NO_MEASURES,
   count: (name, labels) => {
     const { code } = labels as { readonly code?: string };
     if (name === "saves_incomplete_total" && code !== undefined) counted[code] = (counted[code] ?? 0) + 1;

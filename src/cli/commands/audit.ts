@@ -2,8 +2,8 @@
 import type { AuditAction } from "../../domain/person/audit.ts";
 import type { Answer } from "../contract.ts";
 import { command } from "../command.ts";
-import { EXIT, Failure, usage } from "../failure.ts";
-import { table, visibleJson } from "../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
+import { table, safeJson } from "../terminal.ts";
 import { anyId, projectId } from "../words.ts";
 import { page, pageOptions, pageOutcome } from "./lists.ts";
 
@@ -15,7 +15,8 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d
 /** A day is its beginning, in UTC. */
 const moment = (text: string, option: string): string => {
   const at = DAY.test(text) || INSTANT.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw usage(`${option} must be a day or an instant, such as 2027-01-31T00:00:00Z.`);
+  if (Number.isNaN(at))
+    throw usageFailure(`${option} must be a day or an instant, such as 2027-01-31T00:00:00Z.`);
   return new Date(at).toISOString();
 };
 
@@ -38,7 +39,7 @@ const copy = async (pieces: AsyncIterable<Buffer>, write: (text: string) => void
   // A piece may end inside a character.
   const decoder = new TextDecoder();
   try {
-    for await (const piece of pieces) write(visibleJson(decoder.decode(piece, { stream: true })));
+    for await (const piece of pieces) write(safeJson(decoder.decode(piece, { stream: true })));
   } catch {
     throw new Failure(EXIT.tryAgain, "broken_off", {
       message: "The service broke the export off, so the output is not complete. Run the command again.",

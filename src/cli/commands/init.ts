@@ -3,10 +3,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
 import type { Request } from "../contract.ts";
 import { command } from "../command.ts";
-import { usage } from "../failure.ts";
+import { usageFailure } from "../failure.ts";
 import { gitOutput } from "../programs.ts";
 import { onGitHub, projectHere, remotes } from "../project-here.ts";
-import { visible } from "../terminal.ts";
+import { safeLine } from "../terminal.ts";
 
 type Repository = Request<"POST /v1/projects">["payload"]["repository"];
 
@@ -22,7 +22,8 @@ const EXAMPLE = `# What starts agents in this repository. It counts on the defau
 /** The root of the clone. @throws Failure outside of one */
 const root = async (): Promise<string> => {
   const directory = await gitOutput("rev-parse", "--show-toplevel");
-  if (directory === null) throw usage("This directory is not in a git repository. Run `git init` first.");
+  if (directory === null)
+    throw usageFailure("This directory is not in a git repository. Run `git init` first.");
   return directory.trimEnd();
 };
 
@@ -56,6 +57,6 @@ export const init = command({
         `Push the repository: git push ${api().page}/v1/git/${value.id}.git HEAD:${value.default_branch}. The password is a token.`,
       );
     const outcome = existing === null ? "is created" : "is the project of this directory";
-    return { json: text, text: visible(`${value.id} ${value.name} ${outcome}.`) };
+    return { json: text, text: safeLine(`${value.id} ${value.name} ${outcome}.`) };
   },
 });

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, sendForm, type Service } from "../client.ts";
 import { command } from "../command.ts";
 import { checkedToken, configurationFile, parseAddress, writeLogin } from "../configuration.ts";
-import { EXIT, Failure, usage } from "../failure.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
 import type { Input } from "../input.ts";
-import { visible } from "../terminal.ts";
+import { safeLine } from "../terminal.ts";
 
 /** Over plain http, others on the network can read the token. */
 const isInTheClear = (apiUrl: string): boolean => {
@@ -90,7 +90,7 @@ const awaitToken = async (service: Service, { deviceCode, intervalMs }: Started)
 
 /** Without a terminal, no person can be asked. */
 const nothingToRead = (what: string): Failure =>
-  usage(
+  usageFailure(
     `${what} is missing: standard input is not a terminal, and it has no such line. Write a token to it and give --url, ` +
       'for example: echo "$TOKEN" | platform login --url https://platform.example.com. ' +
       "Without a login, set PLATFORM_API_URL and PLATFORM_CLI_TOKEN.",
@@ -117,12 +117,12 @@ tests the token, then saves both in a file that only you can read: $XDG_CONFIG_H
     if (address === "" && !input.isTerminal) throw nothingToRead("The address of the service");
     const apiUrl = parseAddress(address);
     if (apiUrl === null)
-      throw usage("The address must be an http or https URL without a user, a query and a fragment.");
+      throw usageFailure("The address must be an http or https URL without a user, a query and a fragment.");
     if (isInTheClear(apiUrl)) note("Warning: over http, anyone on the network path can read the token.");
     const service = { apiUrl, environment };
     const loginStart = options["with-token"] || !input.isTerminal ? null : await start(service);
     if (loginStart !== null) {
-      note(visible(`Open ${loginStart.page} and type the code ${loginStart.userCode}`));
+      note(safeLine(`Open ${loginStart.page} and type the code ${loginStart.userCode}`));
       note("Waiting for your decision there. Ctrl-C ends the command.");
     }
     const token = loginStart === null ? await readToken(input) : await awaitToken(service, loginStart);
@@ -132,7 +132,7 @@ tests the token, then saves both in a file that only you can read: $XDG_CONFIG_H
     note(`Saved in ${file}.`);
     return {
       json: text,
-      text: visible(`Logged in as ${value.user.name} of the account ${value.account.name}.`),
+      text: safeLine(`Logged in as ${value.user.name} of the account ${value.account.name}.`),
     };
   },
 });

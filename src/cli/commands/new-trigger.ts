@@ -2,8 +2,8 @@
 import { webhookSecretName, triggerTemplates, type TriggerTemplate } from "../../domain/trigger/templates.ts";
 import { command } from "../command.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
-import { usage } from "../failure.ts";
-import { table, visible } from "../terminal.ts";
+import { usageFailure } from "../failure.ts";
+import { table, safeLine } from "../terminal.ts";
 import { proposalText } from "./triggers.ts";
 
 const ID = "ID";
@@ -31,7 +31,7 @@ const templateFor = (id: string, defaultBranch: string): TriggerTemplate => {
   const all = triggerTemplates(defaultBranch);
   const match = all.find((template) => template.id === id);
   if (match === undefined)
-    throw usage(`--template must be one of ${all.map((template) => template.id).join(", ")}.`);
+    throw usageFailure(`--template must be one of ${all.map((template) => template.id).join(", ")}.`);
   return match;
 };
 
@@ -78,9 +78,10 @@ const create = endpoint("POST /v1/projects/:pid/triggers/proposals", {
     "With --cron the trigger is a schedule, with --secret-env a webhook. Each option replaces that field of the template.",
   sends: async ({ options, api, project }) => {
     const { template, cron, "secret-env": secret, slug } = options;
-    if (cron !== undefined && secret !== undefined) throw usage("Give --cron or --secret-env, not both.");
+    if (cron !== undefined && secret !== undefined)
+      throw usageFailure("Give --cron or --secret-env, not both.");
     if (template === undefined && cron === undefined && secret === undefined)
-      throw usage("Give --cron, --secret-env or --template.");
+      throw usageFailure("Give --cron, --secret-env or --template.");
     const params = { pid: await project() };
     const wish =
       template === undefined
@@ -89,8 +90,8 @@ const create = endpoint("POST /v1/projects/:pid/triggers/proposals", {
             .wish;
     const type = cron !== undefined ? "cron" : secret !== undefined ? "webhook" : (wish?.type ?? "cron");
     if (wish !== null && wish.type !== type)
-      throw usage(
-        `The template ${visible(template ?? "")} is a ${wish.type} trigger, so --${type === "cron" ? "cron" : "secret-env"} does not fit.`,
+      throw usageFailure(
+        `The template ${safeLine(template ?? "")} is a ${wish.type} trigger, so --${type === "cron" ? "cron" : "secret-env"} does not fit.`,
       );
     const hasSecret = slug !== undefined && wish?.secret_env !== undefined;
     return { payload: { ...wish, type, ...(hasSecret && { secret_env: webhookSecretName(slug) }) } };

@@ -1,7 +1,7 @@
 /** `platform open`: the page in a browser. */
 import { command } from "../command.ts";
 import { openAddress } from "../programs.ts";
-import { visible } from "../terminal.ts";
+import { safeLine } from "../terminal.ts";
 
 /** The address of a session's page. */
 export const sessionPage = (page: string, { pid, sid }: { readonly pid: string; readonly sid: string }) =>
@@ -18,6 +18,6 @@ export const open = command({
     const sid = given.SESSION;
     const address = sid === undefined ? `${page}/` : sessionPage(page, { pid: await project(), sid });
     if (!json) openAddress(address, environment);
-    return { json: JSON.stringify({ url: address }), text: visible(address) };
+    return { json: JSON.stringify({ url: address }), text: safeLine(address) };
   },
 });

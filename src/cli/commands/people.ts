@@ -2,8 +2,8 @@
 import type { ProjectRole } from "../../domain/person/role.ts";
 import type { Answer } from "../contract.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
-import { usage } from "../failure.ts";
-import { time, visible } from "../terminal.ts";
+import { usageFailure } from "../failure.ts";
+import { time, safeLine } from "../terminal.ts";
 import { parseWord, projectId } from "../words.ts";
 
 const PROJECT_ROLES = ["viewer", "member", "owner"] as const satisfies readonly ProjectRole[];
@@ -12,7 +12,7 @@ const PERSON = "PERSON is the id from `platform people list`.";
 type Person = Answer<"PATCH /v1/people/:id">;
 
 const line = ({ id, name, role, deactivated_at: ended }: Person): string =>
-  visible(`${id} ${name}: ${role}${ended === null ? "" : ", deactivated"}`);
+  safeLine(`${id} ${name}: ${role}${ended === null ? "" : ", deactivated"}`);
 
 export const peopleCommands = [
   endpoint("GET /v1/people", {
@@ -34,12 +34,12 @@ export const peopleCommands = [
     sends: ({ options }) => {
       const role = parseWord(options.as, PROJECT_ROLES, "--as");
       if (options.in === undefined && role === undefined) return {};
-      if (options.in === undefined || role === undefined) throw usage("Give --in and --as together.");
+      if (options.in === undefined || role === undefined) throw usageFailure("Give --in and --as together.");
       return { payload: { projects: [{ project_id: projectId(options.in, "--in"), role }] } };
     },
     shows: ({ id, expires_at: until, url }, { note }) => {
       note(`Invitation ${id}, until ${time(until)}. Send this link to the person:`);
-      return visible(url);
+      return safeLine(url);
     },
   }),
   endpoint("GET /v1/invitations", {

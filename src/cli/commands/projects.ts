@@ -5,9 +5,9 @@
 import type { Answer, Request } from "../contract.ts";
 import type { OptionValues } from "../command.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
-import { usage } from "../failure.ts";
+import { usageFailure } from "../failure.ts";
 import type { Input } from "../input.ts";
-import { fields, time } from "../terminal.ts";
+import { fieldLines, time } from "../terminal.ts";
 import { parseWord, projectId } from "../words.ts";
 import { projectUsage } from "./project-usage.ts";
 import { repositoryCredentialCommands } from "./repository-credentials.ts";
@@ -20,7 +20,7 @@ const repository = ({ repository: kept }: Project): string =>
   kept.kind === "hosted" ? "hosted" : kept.kind === "git" ? kept.url : `github ${kept.owner}/${kept.name}`;
 
 const projectText = (project: Project): string =>
-  fields([
+  fieldLines([
     ["project", project.id],
     ["name", project.name],
     ["status", project.status],
@@ -71,7 +71,7 @@ const githubRepository = async (
 ): Promise<Repository> => {
   const [owner = "", name = "", more] = option.split("/");
   if (owner === "" || name === "" || more !== undefined)
-    throw usage("--github must have the form OWNER/NAME.");
+    throw usageFailure("--github must have the form OWNER/NAME.");
   const { "token-file": token, "api-url": url, "pull-requests": pullRequests } = options;
   return {
     kind: "github",
@@ -92,11 +92,11 @@ const BELONGING = {
 const readRepository = async (options: RepositoryOptions, input: Input): Promise<Repository> => {
   const { git, github, "import-from": source } = options;
   if ([git, github, source].filter((kind) => kind !== undefined).length > 1)
-    throw usage("Give only one of --import-from, --git and --github.");
+    throw usageFailure("Give only one of --import-from, --git and --github.");
   for (const kind of ["git", "github"] as const) {
     const stray = BELONGING[kind].find((name) => options[name] !== undefined && options[name] !== false);
     if (options[kind] === undefined && stray !== undefined)
-      throw usage(`Use --${stray} only with --${kind}.`);
+      throw usageFailure(`Use --${stray} only with --${kind}.`);
   }
   if (git !== undefined) return { kind: "git", url: git, ...(await gitCredential(options, input)) };
   if (github !== undefined) return await githubRepository(github, options, input);

@@ -4,15 +4,15 @@
  */
 import type { Answer } from "../contract.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../failure.ts";
-import { visible } from "../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
+import { safeLine } from "../terminal.ts";
 
 type Step = Answer<"POST /v1/projects/:pid/repository/check">["steps"][number];
 
 /** A line for the step, and one for what to do about it. */
 const stepLines = ({ step, outcome, message, advice }: Step): readonly string[] => [
-  visible(`${outcome.padEnd(8)} ${step.replaceAll("_", " ")}: ${message}`),
-  ...(advice === null ? [] : [visible(`${" ".repeat(9)}${advice}`)]),
+  safeLine(`${outcome.padEnd(8)} ${step.replaceAll("_", " ")}: ${message}`),
+  ...(advice === null ? [] : [safeLine(`${" ".repeat(9)}${advice}`)]),
 ];
 
 export const repositoryCredentialCommands = [
@@ -61,14 +61,14 @@ export const repositoryCredentialCommands = [
     sends: async ({ options, input }) => {
       const { "app-id": id, "installation-id": installation, "app-key-file": key } = options;
       if (Object.values(options).every((one) => one === undefined))
-        throw usage("Give a credential. See `platform projects credential set --help`.");
+        throw usageFailure("Give a credential. See `platform projects credential set --help`.");
       if (id === undefined && installation === undefined && key === undefined) return {};
       if (id === undefined || installation === undefined || key === undefined)
-        throw usage("Give --app-id, --installation-id and --app-key-file together.");
+        throw usageFailure("Give --app-id, --installation-id and --app-key-file together.");
       const private_key = await input.file(key, "--app-key-file");
       return { payload: { app: { app_id: id, installation_id: installation, private_key } } };
     },
-    shows: ({ name }) => visible(`the repository credential of ${name} was replaced`),
+    shows: ({ name }) => safeLine(`the repository credential of ${name} was replaced`),
   }),
   endpoint("DELETE /v1/projects/:pid/repository/credential", {
     name: "projects credential delete",

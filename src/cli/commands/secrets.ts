@@ -3,8 +3,8 @@
  * arguments.
  */
 import { endpoint } from "../endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../failure.ts";
-import { time, visible } from "../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../failure.ts";
+import { time, safeLine } from "../terminal.ts";
 import { duration } from "../words.ts";
 
 export const secretCommands = [
@@ -42,9 +42,9 @@ export const secretCommands = [
     sends: async ({ given: { NAME }, options: { file, exact }, input, project }) => {
       // A wrong project is an error before a person types.
       await project();
-      const content = await input.secret(`Value of ${visible(NAME)} (not shown): `, file, "--file");
+      const content = await input.secret(`Value of ${safeLine(NAME)} (not shown): `, file, "--file");
       const value = exact ? content : content.replace(/\r?\n$/, "");
-      if (value === "") throw usage("The value is empty.");
+      if (value === "") throw usageFailure("The value is empty.");
       return { payload: { value } };
     },
     shows: ({ previous_valid_until: until, masked, unseen }, { given }) => {
@@ -53,7 +53,7 @@ export const secretCommands = [
         ...(masked ? [] : [". The value is shorter than 6 bytes, so it is not masked in logs."]),
         ...unseen.map((note) => `. The value ${note}`),
       ];
-      return visible(`${given.NAME} is set${also}${warnings.join("")}`);
+      return safeLine(`${given.NAME} is set${also}${warnings.join("")}`);
     },
   }),
   endpoint("POST /v1/projects/:pid/secrets/:name/try", {
@@ -62,7 +62,7 @@ export const secretCommands = [
     takes: ["NAME"],
     notes:
       "Ends with 1 if the provider rejects the key, and with 6 if it cannot be reached or says nothing about the key.",
-    shows: ({ message, advice }) => visible(advice === null ? message : `${message} ${advice}`),
+    shows: ({ message, advice }) => safeLine(advice === null ? message : `${message} ${advice}`),
     fails: ({ outcome }, { given: { NAME } }) => {
       if (outcome === "accepted") return null;
       return outcome === "rejected"

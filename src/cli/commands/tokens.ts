@@ -2,7 +2,7 @@
 import type { Client } from "../client.ts";
 import type { Answer } from "../contract.ts";
 import { endpoint } from "../endpoint/endpoint.ts";
-import { fields, visible } from "../terminal.ts";
+import { fieldLines, safeLine } from "../terminal.ts";
 import { login } from "./login.ts";
 import { logout } from "./logout.ts";
 
@@ -16,7 +16,7 @@ const readNames = async (client: Client): Promise<ReadonlyMap<string, string>> =
 };
 
 const me = ({ user, account, token }: Answer<"GET /v1/me">): string =>
-  fields([
+  fieldLines([
     ["user", `${user.name} (${user.id})`],
     ["account", `${account.name} (${account.id})`],
     ["tier", account.tier],
@@ -68,7 +68,7 @@ export const tokenCommands = [
     },
     shows: ({ id, token }, { note }) => {
       note(`Token ${id}. It is shown only once:`);
-      return visible(token);
+      return safeLine(token);
     },
   }),
   endpoint("DELETE /v1/tokens/:id", {

@@ -2,8 +2,8 @@
 import type { Answer } from "../contract.ts";
 import { type Columns, recordTable } from "../endpoint/columns.ts";
 import { choices, endpoint } from "../endpoint/endpoint.ts";
-import { usage } from "../failure.ts";
-import { visible, visibleLines } from "../terminal.ts";
+import { usageFailure } from "../failure.ts";
+import { safeLine, safeLines } from "../terminal.ts";
 import { accountWhy, triggersWhy } from "./sessions/why.ts";
 import { parseJson } from "../../ground/record.ts";
 
@@ -57,12 +57,12 @@ export const triggersText = ({
     const place = [slug, path, line === null ? null : `line ${line}`]
       .filter((part) => part !== null)
       .join(", ");
-    return visible(`error: ${place === "" ? "" : `${place}: `}${message}`);
+    return safeLine(`error: ${place === "" ? "" : `${place}: `}${message}`);
   });
   const stale = manifest.stale
     ? ["The manifest cannot be read. The triggers of its last valid version stay active."]
     : [];
-  const warningLines = warnings.map(({ message }) => visible(message));
+  const warningLines = warnings.map(({ message }) => safeLine(message));
   return [
     recordTable(columns, triggers, "No triggers."),
     ...wrong,
@@ -73,7 +73,7 @@ export const triggersText = ({
 };
 
 const replayText = ({ status, session_id: id }: Answer<"POST /v1/projects/:pid/fires/:id/replay">): string =>
-  visible(`${status}: session ${id}`);
+  safeLine(`${status}: session ${id}`);
 
 const FORM = "application/x-www-form-urlencoded";
 
@@ -81,7 +81,7 @@ const FORM = "application/x-www-form-urlencoded";
 const parsedBody = (text: string, contentType: string | undefined): unknown => {
   if (contentType?.startsWith(FORM) === true) return text;
   const body = parseJson(text);
-  if (body === undefined) throw usage("The file of --body-file is not valid JSON.");
+  if (body === undefined) throw usageFailure("The file of --body-file is not valid JSON.");
   return body;
 };
 
@@ -113,7 +113,7 @@ export const proposalText = ({
   number,
   status,
   title,
-}: Answer<"POST /v1/projects/:pid/triggers/proposals">): string => visible(`#${number} ${status}: ${title}`);
+}: Answer<"POST /v1/projects/:pid/triggers/proposals">): string => safeLine(`#${number} ${status}: ${title}`);
 
 const changing = (action: keyof typeof CHANGES) =>
   endpoint("POST /v1/projects/:pid/triggers/:slug/proposals", {
@@ -187,7 +187,7 @@ export const triggerCommands = [
     shows: ({ outcome, prompt }, { note }) => {
       const words = OUTCOMES[outcome];
       if (words !== null) note(words);
-      return visibleLines(prompt);
+      return safeLines(prompt);
     },
   }),
   changing("pause"),

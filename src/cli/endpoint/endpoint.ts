@@ -20,7 +20,7 @@ import type { Answer, Request, Route } from "../contract.ts";
 import { DEFINITIONS } from "./definitions.ts";
 import type { Failure } from "../failure.ts";
 import { checkBody, givenFields, type Setting, type Source } from "./fields.ts";
-import { visible, visibleJson } from "../terminal.ts";
+import { safeLine, safeJson } from "../terminal.ts";
 import { anyId, count, isIdKind, projectId, segment } from "../words.ts";
 
 type Settings = Readonly<Record<string, Options[string] & Setting>>;
@@ -136,12 +136,12 @@ type AnyRow = Partial<{
 const answerText = async (row: AnyRow, value: unknown, call: AnyCall): Promise<Text> => {
   const { rows, columns = {}, none = "", below, done, shows } = row;
   const last = Object.values(call.given).findLast((word) => word !== undefined) ?? "";
-  if (done !== undefined) return visible(`${last} ${done}`);
+  if (done !== undefined) return safeLine(`${last} ${done}`);
   if (rows === undefined) return (await shows?.(value, call)) ?? "";
   const answer = value as Readonly<Record<string, readonly object[]>> & { readonly next_cursor?: string };
   const cells = typeof columns === "function" ? await columns(call, value) : columns;
   pageNote(answer, call.note);
-  const lines = (below?.(value) ?? []).map(visible);
+  const lines = (below?.(value) ?? []).map(safeLine);
   return [recordTable(cells, answer[rows] ?? [], none), ...lines].join("\n");
 };
 
@@ -180,7 +180,7 @@ export const endpoint = <
       const outcome = { json: text, ...(typeof result === "string" ? { text: result } : result) };
       const failure = row.fails?.(value, words) ?? null;
       if (failure === null) return outcome;
-      call.write(`${call.json ? visibleJson(outcome.json).trimEnd() : outcome.text}\n`);
+      call.write(`${call.json ? safeJson(outcome.json).trimEnd() : outcome.text}\n`);
       throw failure;
     },
   });

@@ -1,5 +1,5 @@
 /** The fields of the API's requests, as a command line gives them. */
-import { usage } from "../failure.ts";
+import { usageFailure } from "../failure.ts";
 import type { Input } from "../input.ts";
 import { anyId, count, parseWord } from "../words.ts";
 
@@ -88,7 +88,7 @@ export const givenFields = async (
     const value = await sourceValue(source, text, input);
     if (value === undefined) continue;
     const other = labels.get(field);
-    if (other !== undefined) throw usage(`Give ${other} or ${label}, not both.`);
+    if (other !== undefined) throw usageFailure(`Give ${other} or ${label}, not both.`);
     labels.set(field, label);
     fields[part][field] = value;
   }
@@ -105,10 +105,13 @@ export const checkBody = (
   { payload, isChange }: { readonly payload: object; readonly isChange: boolean },
 ): void => {
   const labels = (fits: (source: Source) => boolean) => sources.filter(fits).map(({ label }) => label);
-  if (isChange && Object.keys(payload).length === 0) throw usage(`Give ${either(labels(() => true))}.`);
+  if (isChange && Object.keys(payload).length === 0)
+    throw usageFailure(`Give ${either(labels(() => true))}.`);
   for (const name of needs.filter((field) => !(field in payload))) {
     const [first, ...others] = labels(({ field }) => field === name);
     if (first !== undefined)
-      throw usage(others.length === 0 ? `${first} is missing.` : `Give ${either([first, ...others])}.`);
+      throw usageFailure(
+        others.length === 0 ? `${first} is missing.` : `Give ${either([first, ...others])}.`,
+      );
   }
 };

@@ -21,8 +21,8 @@ export const ItemKind = Schema.Literals(["message", "thought", "tool", "plan", "
 export type ItemKind = typeof ItemKind.Type;
 
 /** Statuses of a message that a person or a trigger sends. */
-export const SentStatus = Schema.Literals(["queued", "sending", "accepted", "cancelled", "failed"]);
-export type SentStatus = typeof SentStatus.Type;
+export const MessageStatus = Schema.Literals(["queued", "sending", "accepted", "cancelled", "failed"]);
+export type MessageStatus = typeof MessageStatus.Type;
 
 /** Statuses of every other item. `lost`: its sandbox ended before the item did. */
 export const WorkStatus = Schema.Literals([
@@ -34,7 +34,7 @@ export const WorkStatus = Schema.Literals([
   "lost",
 ]);
 export type WorkStatus = typeof WorkStatus.Type;
-export type ItemStatus = SentStatus | WorkStatus;
+export type ItemStatus = MessageStatus | WorkStatus;
 
 /** Who said something. */
 export interface Author {
@@ -48,7 +48,7 @@ export interface Author {
 }
 
 /** The author of what the service itself says. */
-export const SERVICE: Author = {
+export const SERVICE_AUTHOR: Author = {
   kind: "service",
   userId: null,
   name: "platform",
@@ -57,7 +57,7 @@ export const SERVICE: Author = {
 };
 
 /** The author of a message that reached the agent runtime without the platform: no person is known to have sent it. */
-export const INSIDE: Author = {
+export const SANDBOX_AUTHOR: Author = {
   kind: "sandbox",
   userId: null,
   name: "Sent from inside the sandbox",

@@ -104,7 +104,7 @@ const NO_WIDTH = /[\u00AD\u200B-\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu;
 const CONTROL = /(?![\t\n\r\u0085])\p{Cc}/gu;
 
 /** The invisible characters of a value, in words that follow "the value". A line end inside a value is no surprise: a key has many. */
-export const unseenCharacters = (value: string): readonly string[] => {
+export const invisibleCharacters = (value: string): readonly string[] => {
   const before = EDGE_BEFORE.exec(value)?.[0] ?? "";
   const after = EDGE_AFTER.exec(value)?.[0] ?? "";
   const inner = value.replace(EDGE_BEFORE, "");
@@ -121,7 +121,7 @@ export const unseenCharacters = (value: string): readonly string[] => {
 };
 
 /** The value as a person sees it. */
-export const seenCharacters = (value: string): string =>
+export const visibleCharacters = (value: string): string =>
   value.replace(NO_WIDTH, "").replace(CONTROL, "").trim();
 
 /** Whether a value of this many bytes is masked in logs and error texts. */

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { page } from "../../http/api/endpoints.ts";
 import { NEWS } from "../../domain/service/news.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { Instant, Moment, pageQuery, Uuid } from "../../http/api/schemas.ts";
 
 const nullable = Schema.NullOr;
@@ -54,13 +54,13 @@ export class ActivityGroup extends HttpApiGroup.make("activity")
         }),
       },
       success: ActivityPage,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("see", "/activity/seen", {
       payload: Schema.Struct({
         at: Moment.annotate({ description: "That of the newest entry that was shown." }),
       }),
       success: HttpApiSchema.NoContent,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -6,7 +6,7 @@ import { isRecord } from "../../ground/record.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { listReader } from "../../http/callers/access.ts";
-import { answering } from "../../http/steps/answers.ts";
+import { withApiErrors } from "../../http/steps/answers.ts";
 import { sessionTitle } from "../../domain/session/title.ts";
 import { instant, instantOrNull, pageRequest } from "../../http/steps/wire.ts";
 import { ActivityGroup } from "./api.ts";
@@ -96,6 +96,6 @@ const see = Effect.fnUntraced(function* (moment: string) {
 
 export const activityHandlers = HttpApiBuilder.group(Platform.add(ActivityGroup), "activity", (handlers) =>
   handlers
-    .handle("list", ({ query }) => answering(list(query)))
-    .handle("see", ({ payload }) => answering(see(payload.at))),
+    .handle("list", ({ query }) => withApiErrors(list(query)))
+    .handle("see", ({ payload }) => withApiErrors(see(payload.at))),
 );

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { page } from "../../http/api/endpoints.ts";
 import { APPROVAL_STATES, REASON_LIMIT } from "./rules/approval.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
 import { Instant, pageQuery, projectParams, text, Uuid } from "../../http/api/schemas.ts";
 
@@ -56,12 +56,12 @@ export class ApprovalsGroup extends HttpApiGroup.make("approvals")
       },
       success: ApprovalPage,
       error: NotFound,
-    }).annotate(Access, "approve_call"),
+    }).annotate(RequiredPrivilege, "approve_call"),
     HttpApiEndpoint.post("approve", "/approvals/:id/approve", {
       params: approvalParams,
       success: ApprovalWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "approve_call"),
+    }).annotate(RequiredPrivilege, "approve_call"),
     HttpApiEndpoint.post("deny", "/approvals/:id/deny", {
       params: approvalParams,
       payload: Schema.Struct({
@@ -69,7 +69,7 @@ export class ApprovalsGroup extends HttpApiGroup.make("approvals")
       }),
       success: ApprovalWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "approve_call"),
+    }).annotate(RequiredPrivilege, "approve_call"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid") {}

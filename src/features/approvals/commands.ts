@@ -1,13 +1,14 @@
 /** `platform approvals`: calls of agents that wait for a person. */
 import type { Answer } from "../../cli/contract.ts";
 import { choices, endpoint } from "../../cli/endpoint/endpoint.ts";
-import { visible } from "../../cli/terminal.ts";
+import { safeLine } from "../../cli/terminal.ts";
 
 const decisionText = ({
   connector,
   tool,
   status,
-}: Answer<"POST /v1/projects/:pid/approvals/:id/deny">): string => visible(`${connector} ${tool}: ${status}`);
+}: Answer<"POST /v1/projects/:pid/approvals/:id/deny">): string =>
+  safeLine(`${connector} ${tool}: ${status}`);
 
 export const approvalCommands = [
   endpoint("GET /v1/projects/:pid/approvals", {

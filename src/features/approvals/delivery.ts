@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { Actors } from "../../services/actors.ts";
 import { awaken } from "../../actors/awaken.ts";
-import { SERVICE } from "../../domain/conversation/conversation.ts";
+import { SERVICE_AUTHOR } from "../../domain/conversation/conversation.ts";
 import { derivedUuid } from "../../domain/ids.ts";
 import { agentResult } from "./waiting-calls.ts";
 import type { AgentResult } from "../../services/connectors/executor-decision.ts";
@@ -51,7 +51,7 @@ const post = Effect.fnUntraced(function* (approval: Approval, session: Session) 
     type: "message.posted",
     messageId,
     isUrgent: false,
-    message: { author: SERVICE, text, files: [], model: null, agent: null },
+    message: { author: SERVICE_AUTHOR, text, files: [], model: null, agent: null },
   });
   // Not if the queue is full. Then a later round tries again.
   return yield* isPosted;

@@ -10,7 +10,7 @@ import { openPart } from "./waiting-calls.ts";
 import { Approvals, type Approval, type ApprovalMove } from "./ports/approvals.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Conflict, notFound } from "../../http/api/errors.ts";
-import { answering, requireProject } from "../../http/steps/answers.ts";
+import { withApiErrors, requireProject } from "../../http/steps/answers.ts";
 import { refuseSecrets } from "../../http/steps/sessions/message-secrets.ts";
 import { pageRequest, wireForm } from "../../http/steps/wire.ts";
 import { ApprovalsGroup, ApprovalWire } from "./api.ts";
@@ -99,7 +99,9 @@ const deny = Effect.fnUntraced(function* (params: Params, reason: string | null)
 
 export const approvalsHandlers = HttpApiBuilder.group(Platform.add(ApprovalsGroup), "approvals", (handlers) =>
   handlers
-    .handle("list", ({ params, query }) => answering(list(params.pid, query)))
-    .handle("approve", ({ params }) => answering(decide(params, (by) => ({ type: "approval.given", by }))))
-    .handle("deny", ({ params, payload }) => answering(deny(params, payload.reason ?? null))),
+    .handle("list", ({ params, query }) => withApiErrors(list(params.pid, query)))
+    .handle("approve", ({ params }) =>
+      withApiErrors(decide(params, (by) => ({ type: "approval.given", by }))),
+    )
+    .handle("deny", ({ params, payload }) => withApiErrors(deny(params, payload.reason ?? null))),
 );

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { page } from "../../http/api/endpoints.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import {
   comparisonFields,
@@ -124,61 +124,61 @@ export class ChangeRequestsGroup extends HttpApiGroup.make("changeRequests")
       payload: OpenRequest,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "open_change_request"),
+    }).annotate(RequiredPrivilege, "open_change_request"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
       query: listQuery,
       success: ChangeRequestPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("get", "/:number", {
       params: numberParams,
       success: Detail,
       error: [NotFound, Conflict],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("diff", "/:number/diff", {
       params: numberParams,
       query: diffQuery,
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.patch("edit", "/:number", {
       params: numberParams,
       payload: EditRequest,
       success: ChangeRequestSummary,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "edit_change_request"),
+    }).annotate(RequiredPrivilege, "edit_change_request"),
     // Only for people: a person reviews an agent's work before it reaches the default branch (api.md 1).
     HttpApiEndpoint.post("merge", "/:number/merge", {
       params: numberParams,
       payload: MergeRequest,
       success: ChangeRequestSummary,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "merge_change_request"),
+    }).annotate(RequiredPrivilege, "merge_change_request"),
     // Also for a session's token, which may propose and change, but neither review, talk, nor merge. Not for a trigger's token:
     // it may open and update its own request (api.md 1), but closing one would take it away from its reviewer.
     HttpApiEndpoint.post("close", "/:number/close", {
       params: numberParams,
       success: ChangeRequestSummary,
       error: [NotFound, Conflict],
-    }).annotate(Access, "close_change_request"),
+    }).annotate(RequiredPrivilege, "close_change_request"),
     // Again for one who was asked before: she is told once more.
     HttpApiEndpoint.put("askReviewer", "/:number/reviewers/:id", {
       params: { ...numberParams, id: Uuid },
       success: ReviewerWire,
       error: [NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "review_change_request"),
+    }).annotate(RequiredPrivilege, "review_change_request"),
     HttpApiEndpoint.delete("withdrawReviewer", "/:number/reviewers/:id", {
       params: { ...numberParams, id: Uuid },
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "review_change_request"),
+    }).annotate(RequiredPrivilege, "review_change_request"),
   )
   .prefix("/v1/projects/:pid/change-requests")
   .add(
     HttpApiEndpoint.get("listAll", "/v1/change-requests", {
       query: listQuery,
       success: ChangeRequestPage,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
   )
   .middleware(Authorized) {}

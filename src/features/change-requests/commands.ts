@@ -3,8 +3,8 @@ import type { Answer } from "../../cli/contract.ts";
 import { type Columns, recordTable } from "../../cli/endpoint/columns.ts";
 import { command } from "../../cli/command.ts";
 import { endpoint } from "../../cli/endpoint/endpoint.ts";
-import { usage } from "../../cli/failure.ts";
-import { fields, table, time, timeOrDash, visible, visibleLines } from "../../cli/terminal.ts";
+import { usageFailure } from "../../cli/failure.ts";
+import { fieldLines, table, time, timeOrDash, safeLine, safeLines } from "../../cli/terminal.ts";
 import { anyId, count, parseWord, sessionId } from "../../cli/words.ts";
 import { page, pageNote, pageOptions, pageOutcome } from "../../cli/commands/lists.ts";
 import { quantity } from "../../domain/counted.ts";
@@ -23,7 +23,7 @@ const summary = ({
   base_ref: base,
   merged_commit: commit,
 }: ChangeRequest) =>
-  visible(
+  safeLine(
     `#${number} ${status}: ${title} (${head} into ${base}${commit === null ? "" : `, merged as ${commit}`})`,
   );
 
@@ -61,7 +61,7 @@ const reviewersText = ({ reviewers }: Detail): string | null =>
 /** One line for each mistake that a merge would bring. */
 const warningLines = ({ warnings }: Detail): readonly string[] =>
   warnings.map(({ file, line, message }) =>
-    visible(`warning: ${file}${line === null ? "" : `:${line}`}: ${message}`),
+    safeLine(`warning: ${file}${line === null ? "" : `:${line}`}: ${message}`),
   );
 
 /** Whether a file is binary, its former path, and its new mode: the numbers of lines do not show them. */
@@ -76,7 +76,7 @@ const kindOfChange = ({ binary, renamed_from: from, mode }: Detail["files_change
 
 const requestText = (request: Detail): string => {
   const parts = [
-    fields([
+    fieldLines([
       ["change request", `#${request.number} ${request.title}`],
       ["status", request.status],
       ["branch", `${request.head_ref} into ${request.base_ref}`],
@@ -91,7 +91,7 @@ const requestText = (request: Detail): string => {
       ],
     ]),
     warningLines(request).join("\n"),
-    request.description === "" ? "" : visibleLines(request.description),
+    request.description === "" ? "" : safeLines(request.description),
     table(
       ["COMMIT", "AUTHOR", "AT", "SUBJECT"],
       request.commits.map(({ sha, author_name: author, committed_at: at, subject }) => [sha.slice(0, 12), author, time(at), subject]), // prettier-ignore
@@ -117,10 +117,11 @@ const head = (
   { session, head: branch }: { readonly session: string | undefined; readonly head: string | undefined },
   environment: Readonly<Record<string, string | undefined>>,
 ) => {
-  if (session !== undefined && branch !== undefined) throw usage("Give --session or --head, not both.");
+  if (session !== undefined && branch !== undefined)
+    throw usageFailure("Give --session or --head, not both.");
   if (branch !== undefined) return { head_ref: branch };
   const sessionName = session ?? environment["PLATFORM_SESSION_ID"] ?? "";
-  if (sessionName === "") throw usage("Give --session ID or --head BRANCH.");
+  if (sessionName === "") throw usageFailure("Give --session ID or --head BRANCH.");
   return { session_id: sessionId(sessionName) };
 };
 
@@ -201,7 +202,7 @@ const diff = endpoint("GET /v1/projects/:pid/change-requests/:number/diff", {
     'With --json, the output is {"diff": TEXT}. A file or a pipe gets the diff byte for byte. A terminal gets control characters as visible text.',
   shows: (text) => ({
     json: JSON.stringify({ diff: text }),
-    text: visibleLines(text).replace(/\n$/, ""),
+    text: safeLines(text).replace(/\n$/, ""),
     raw: text,
   }),
 });
@@ -275,8 +276,8 @@ const remarkText = (remark: Remark): string => {
     ...(resolved === null ? [] : ["resolved"]),
   ];
   const mark = marks.length === 0 ? "" : ` (${marks.join(", ")})`;
-  const title = visible(`${id} ${time(at)} ${by.name} ${VERDICTS[kind]}${placeText(remark)}${mark}`);
-  const body = visibleLines(remark.body).replaceAll(/^(?=.)/gm, "  ");
+  const title = safeLine(`${id} ${time(at)} ${by.name} ${VERDICTS[kind]}${placeText(remark)}${mark}`);
+  const body = safeLines(remark.body).replaceAll(/^(?=.)/gm, "  ");
   return body === "" ? title : `${title}\n${body}`;
 };
 
@@ -294,7 +295,7 @@ const comments = endpoint("GET /v1/projects/:pid/change-requests/:number/remarks
 /** `12`, or `12-14`. */
 const readLines = (text: string): { readonly first_line: number; readonly last_line: number } => {
   const [, first = "", last = first] = /^(\d{1,7})(?:-(\d{1,7}))?$/.exec(text) ?? [];
-  if (first === "") throw usage("--lines must be a line, such as 12, or a range, such as 12-14.");
+  if (first === "") throw usageFailure("--lines must be a line, such as 12, or a range, such as 12-14.");
   return { first_line: Number(first), last_line: Number(last) };
 };
 
@@ -312,8 +313,9 @@ const comment = endpoint(REMARK, {
     "reply-to": { value: "COMMENT", about: "The comment that it answers" },
   },
   sends: ({ options: { body, file, lines, side } }) => {
-    if (body === undefined) throw usage("--body is missing.");
-    if ((file === undefined) !== (lines === undefined)) throw usage("Give --file and --lines together.");
+    if (body === undefined) throw usageFailure("--body is missing.");
+    if ((file === undefined) !== (lines === undefined))
+      throw usageFailure("Give --file and --lines together.");
     const version = parseWord(side, ["head", "base"], "--side") ?? "head";
     if (file === undefined || lines === undefined) return {};
     return { payload: { place: { file, side: version, ...readLines(lines) } } };
@@ -335,7 +337,7 @@ const verdict = (
     },
     always: { kind },
     sends: ({ options: { body } }) => {
-      if (body === undefined && kind === "changes_requested") throw usage("--body is missing.");
+      if (body === undefined && kind === "changes_requested") throw usageFailure("--body is missing.");
       return {};
     },
     shows: remarkText,
@@ -378,7 +380,7 @@ const ask = command({
       return { json: text, text: `The person is no longer asked to review #${params.number}.` };
     }
     const { value, text } = await api().call(`PUT ${route}`, { params });
-    return { json: text, text: visible(`${value.name} is asked to review #${params.number}.`) };
+    return { json: text, text: safeLine(`${value.name} is asked to review #${params.number}.`) };
   },
 });
 

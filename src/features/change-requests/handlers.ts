@@ -20,7 +20,7 @@ import type { Principal } from "../../store/ports/people/identity.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Forbidden, notFound } from "../../http/api/errors.ts";
 import { shownWork } from "../../http/steps/sessions/shown-work.ts";
-import { answering, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
 import { closeRequest, mergeRequest } from "./merging.ts";
 import { openRequest } from "./opening.ts";
 import { gitFailed, refGone } from "../../http/answers/refusals.ts";
@@ -199,12 +199,12 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
   (handlers) =>
     handlers
       .handle("open", ({ params, payload }) =>
-        answering(open(params.pid, payload)).pipe(
+        withApiErrors(open(params.pid, payload)).pipe(
           Effect.catchTag("GitError", (error) => Effect.fail(gitFailed(error))),
         ),
       )
       .handle("list", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             const caller = yield* Caller;
             yield* requireProject(caller, params.pid);
@@ -214,12 +214,14 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
           }),
         ),
       )
-      .handle("listAll", ({ query }) => answering(listAll(query)))
+      .handle("listAll", ({ query }) => withApiErrors(listAll(query)))
       .handle("get", ({ params }) =>
-        answering(detail(params)).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
+        withApiErrors(detail(params)).pipe(
+          Effect.catchTag("GitError", (error) => Effect.fail(refGone(error))),
+        ),
       )
       .handle("diff", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             const request = yield* findRequest(params);
             const diff = yield* diffRequest(request, { ...query, maxBytes: DIFF_LIMIT_BYTES });
@@ -227,21 +229,21 @@ export const changeRequestsHandlers = HttpApiBuilder.group(
           }),
         ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
       )
-      .handle("edit", ({ params, payload }) => answering(edit(params, payload)))
-      .handle("merge", ({ params, payload }) => answering(merge(params, payload)))
-      .handle("close", ({ params }) => answering(close(params)))
+      .handle("edit", ({ params, payload }) => withApiErrors(edit(params, payload)))
+      .handle("merge", ({ params, payload }) => withApiErrors(merge(params, payload)))
+      .handle("close", ({ params }) => withApiErrors(close(params)))
       .handle("askReviewer", ({ params }) =>
-        answering(Effect.flatMap(findRequest(params), (request) => askReviewer(request, params.id))),
+        withApiErrors(Effect.flatMap(findRequest(params), (request) => askReviewer(request, params.id))),
       )
       .handle("withdrawReviewer", ({ params }) =>
-        answering(Effect.flatMap(findRequest(params), (request) => withdrawReviewer(request, params.id))),
+        withApiErrors(Effect.flatMap(findRequest(params), (request) => withdrawReviewer(request, params.id))),
       ),
 );
 
 export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), "reviews", (handlers) =>
   handlers
     .handle("list", ({ params, query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const request = yield* findRequest(params);
           const page = yield* (yield* Remarks).list(request.id, pageRequest(query));
@@ -255,16 +257,16 @@ export const reviewsHandlers = HttpApiBuilder.group(Platform.add(ReviewsGroup), 
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
     .handle("add", ({ params, payload }) =>
-      answering(Effect.flatMap(findRequest(params), (request) => addRemark(request, payload))).pipe(
+      withApiErrors(Effect.flatMap(findRequest(params), (request) => addRemark(request, payload))).pipe(
         Effect.catchTag("GitError", (error) => Effect.fail(refGone(error))),
       ),
     )
     .handle("edit", ({ params, payload }) =>
-      answering(
+      withApiErrors(
         Effect.flatMap(findRequest(params), (request) => editRemark(request, params.id, payload)),
       ).pipe(Effect.catchTag("GitError", (error) => Effect.fail(refGone(error)))),
     )
     .handle("remove", ({ params }) =>
-      answering(Effect.flatMap(findRequest(params), (request) => removeRemark(request, params.id))),
+      withApiErrors(Effect.flatMap(findRequest(params), (request) => removeRemark(request, params.id))),
     ),
 );

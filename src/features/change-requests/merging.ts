@@ -10,7 +10,7 @@ import type { MergeRefusal } from "../../domain/repository/merge.ts";
 import { GitBackend, GitError } from "../../git/port.ts";
 import type { ChangeRequestEvent } from "../../machines/change-request.ts";
 import { Actors } from "../../services/actors.ts";
-import { askedFor, type Said } from "../../services/audit.ts";
+import { auditedAsk, type AuditEntry } from "../../services/audit.ts";
 import { Events } from "../../store/ports/events.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Conflict, notFound, Unavailable, Unprocessable } from "../../http/api/errors.ts";
@@ -189,7 +189,11 @@ const reread = Effect.fnUntraced(function* ({ projectId, number }: ChangeRequest
 const auditRow = (
   action: "change_request.merge" | "change_request.close",
   { number, headRef, baseRef }: ChangeRequest,
-): Said => ({ action, target: `#${number}`, changes: { number, head_ref: headRef, base_ref: baseRef } });
+): AuditEntry => ({
+  action,
+  target: `#${number}`,
+  changes: { number, head_ref: headRef, base_ref: baseRef },
+});
 
 /** Why a request did not end as it was asked to, as the audit record says it. */
 const notEnded =
@@ -206,7 +210,7 @@ export const mergeRequest = Effect.fnUntraced(function* (
 ) {
   const { user } = yield* Caller;
   const answer = yield* askToMerge(request, { by: user.id, message, ...(squash && { squash }) }).pipe(
-    askedFor(auditRow("change_request.merge", request), notEnded("merged")),
+    auditedAsk(auditRow("change_request.merge", request), notEnded("merged")),
   );
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   const after = yield* reread(request);
@@ -217,7 +221,7 @@ export const mergeRequest = Effect.fnUntraced(function* (
 export const closeRequest = Effect.fnUntraced(function* (request: ChangeRequest) {
   const closing = askToClose(request);
   const answer = yield* request.status === "open"
-    ? closing.pipe(askedFor(auditRow("change_request.close", request), notEnded("closed")))
+    ? closing.pipe(auditedAsk(auditRow("change_request.close", request), notEnded("closed")))
     : closing;
   if (answer.outcome === "refused") return yield* refusedMerge(request, answer.refusal);
   if (answer.outcome === "merging") return yield* mergeUnfinished(request);

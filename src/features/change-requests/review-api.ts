@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { page } from "../../http/api/endpoints.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound } from "../../http/api/errors.ts";
 import { Instant, numberParams, optionalText, pageQuery, text, Uuid } from "../../http/api/schemas.ts";
 import { REMARK_KINDS } from "./rules/verdicts.ts";
@@ -90,24 +90,24 @@ export class ReviewsGroup extends HttpApiGroup.make("reviews")
       query: pageQuery,
       success: page({ remarks: Schema.Array(RemarkWire) }),
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("add", "/", {
       params: numberParams,
       payload: AddRemark,
       success: RemarkWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "review_change_request"),
+    }).annotate(RequiredPrivilege, "review_change_request"),
     HttpApiEndpoint.patch("edit", "/:id", {
       params: remarkParams,
       payload: EditRemark,
       success: RemarkWire,
       error: [BadRequest, Forbidden, NotFound],
-    }).annotate(Access, "review_change_request"),
+    }).annotate(RequiredPrivilege, "review_change_request"),
     HttpApiEndpoint.delete("remove", "/:id", {
       params: remarkParams,
       success: HttpApiSchema.NoContent,
       error: [Forbidden, NotFound],
-    }).annotate(Access, "review_change_request"),
+    }).annotate(RequiredPrivilege, "review_change_request"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/change-requests/:number/remarks") {}

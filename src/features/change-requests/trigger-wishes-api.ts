@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { PROMPT_LIMIT_BYTES } from "../../domain/trigger/prompt.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { ChangeRequestSummary } from "./api.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import { Instant, optionalText, projectParams } from "../../http/api/schemas.ts";
@@ -65,20 +65,20 @@ export class TriggerWishesGroup extends HttpApiGroup.make("triggerWishes")
       payload: TriggerWish,
       success: Draft,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "try_triggers"),
+    }).annotate(RequiredPrivilege, "try_triggers"),
     // The commit is a person's, so an agent's token cannot make it.
     HttpApiEndpoint.post("propose", "/proposals", {
       params: projectParams,
       payload: Proposal,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "propose_trigger"),
+    }).annotate(RequiredPrivilege, "propose_trigger"),
     HttpApiEndpoint.post("act", "/:slug/proposals", {
       params: triggerParams,
       payload: TriggerAction,
       success: ChangeRequestSummary.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "propose_trigger"),
+    }).annotate(RequiredPrivilege, "propose_trigger"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/triggers") {}

@@ -32,7 +32,7 @@ import { webhookAddress } from "../../http/steps/projects/trigger-listing.ts";
 import { mergeRequest } from "./merging.ts";
 import type { ChangeRequest } from "./ports/change-requests.ts";
 import { gitFailed } from "../../http/answers/refusals.ts";
-import { answering, projectFor } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor } from "../../http/steps/answers.ts";
 import { openRequest } from "./opening.ts";
 import { instant } from "../../http/steps/wire.ts";
 import { changeRequestWire } from "./wire.ts";
@@ -208,14 +208,14 @@ export const triggerWishesHandlers = HttpApiBuilder.group(
   "triggerWishes",
   (handlers) =>
     handlers
-      .handle("draft", ({ params, payload }) => answering(draft(params.pid, payload)))
+      .handle("draft", ({ params, payload }) => withApiErrors(draft(params.pid, payload)))
       .handle("propose", ({ params, payload }) =>
-        answering(propose(params.pid, payload)).pipe(
+        withApiErrors(propose(params.pid, payload)).pipe(
           Effect.catchTag("GitError", (error) => Effect.fail(manifestUnreadable(error))),
         ),
       )
       .handle("act", ({ params, payload }) =>
-        answering(act(params, payload)).pipe(
+        withApiErrors(act(params, payload)).pipe(
           Effect.catchTag("GitError", (error) => Effect.fail(manifestUnreadable(error))),
         ),
       ),

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { page, show } from "../../http/api/endpoints.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadGateway, BadRequest, Conflict, Forbidden, NotFound } from "../../http/api/errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
 
@@ -160,7 +160,7 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
       }),
       success: ConnectorWire,
       error: [BadRequest, Forbidden, NotFound, Conflict],
-    }).annotate(Access, "use_own_credential"),
+    }).annotate(RequiredPrivilege, "use_own_credential"),
     HttpApiEndpoint.post("authorize", "/connectors/:slug/authorize", {
       params: slugParams,
       success: Schema.Struct({
@@ -170,23 +170,23 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
         expires_at: Instant,
       }),
       error: [BadRequest, Forbidden, NotFound, Conflict, BadGateway],
-    }).annotate(Access, "use_own_credential"),
+    }).annotate(RequiredPrivilege, "use_own_credential"),
     HttpApiEndpoint.delete("deleteCredential", "/connectors/:slug/credential", {
       params: slugParams,
       success: HttpApiSchema.NoContent,
       error: [BadRequest, Forbidden, NotFound],
-    }).annotate(Access, "use_own_credential"),
+    }).annotate(RequiredPrivilege, "use_own_credential"),
     HttpApiEndpoint.get("catalogue", "/connectors/:slug/catalogue", {
       params: slugParams,
       success: CatalogueWire,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("changeCatalogue", "/connectors/:slug/catalogue", {
       params: slugParams,
       payload: CatalogueAction,
       success: CatalogueWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.get("calls", "/executor/calls", {
       params: projectParams,
       query: {
@@ -196,7 +196,7 @@ export class ConnectorsGroup extends HttpApiGroup.make("connectors")
       },
       success: CallPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid") {}

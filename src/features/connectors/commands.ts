@@ -5,8 +5,8 @@
 import { recordTable } from "../../cli/endpoint/columns.ts";
 import type { Answer } from "../../cli/contract.ts";
 import { endpoint } from "../../cli/endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { visible } from "../../cli/terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../cli/failure.ts";
+import { safeLine } from "../../cli/terminal.ts";
 import { quantity } from "../../domain/counted.ts";
 
 /** The command for a missing own credential, or null if none is missing. */
@@ -42,10 +42,10 @@ const catalogueText = ({ pin, failure, removed, tools, ...leftOut }: Catalogue):
       tools,
       "No tools.",
     ),
-    ...removed.map((name) => visible(`removed: ${name}`)),
-    ...leftOutLines(leftOut).map(visible),
-    ...(failure === null ? [] : [visible(`The last refresh failed: ${failure}`)]),
-    ...(pin === null ? [] : [`pin: ${visible(pin)}`]),
+    ...removed.map((name) => safeLine(`removed: ${name}`)),
+    ...leftOutLines(leftOut).map(safeLine),
+    ...(failure === null ? [] : [safeLine(`The last refresh failed: ${failure}`)]),
+    ...(pin === null ? [] : [`pin: ${safeLine(pin)}`]),
   ].join("\n");
 
 export const connectorCommands = [
@@ -88,12 +88,12 @@ export const connectorCommands = [
     sends: async ({ given: { SLUG }, options: { file }, input, project }) => {
       // A wrong project is an error before a person types.
       await project();
-      const question = `Credential of ${visible(SLUG)} (not shown): `;
+      const question = `Credential of ${safeLine(SLUG)} (not shown): `;
       const value = (await input.secret(question, file, "--file")).replace(/\r?\n$/, "");
-      if (value === "") throw usage("The credential is empty.");
+      if (value === "") throw usageFailure("The credential is empty.");
       return { payload: { value } };
     },
-    shows: ({ state }, { given }) => visible(`${given.SLUG}: ${state}.`),
+    shows: ({ state }, { given }) => safeLine(`${given.SLUG}: ${state}.`),
     fails: ({ failure: message }) =>
       message === null ? null : new Failure(EXIT.refused, "connector_failed", { message }),
   }),
@@ -102,14 +102,14 @@ export const connectorCommands = [
     about: "Begin a sign-in at a connector's server, and show the address to open",
     takes: ["SLUG"],
     notes: "Open the address within ten minutes, in the browser in which you are signed in to the page.",
-    shows: ({ url }) => visible(url),
+    shows: ({ url }) => safeLine(url),
   }),
   endpoint("DELETE /v1/projects/:pid/connectors/:slug/credential", {
     name: "connectors delete-credential",
     about: "Delete a connector's credential, and end its sign-in",
     asks: "Delete the credential?",
     takes: ["SLUG"],
-    shows: (_, { given }) => visible(`The credential of ${given.SLUG} is deleted.`),
+    shows: (_, { given }) => safeLine(`The credential of ${given.SLUG} is deleted.`),
   }),
   endpoint("GET /v1/projects/:pid/connectors/:slug/catalogue", {
     name: "connectors tools",
@@ -130,7 +130,7 @@ export const connectorCommands = [
     takes: ["SLUG", "PIN"],
     notes: "It is refused if the tools changed since. Then look at them again.",
     always: { action: "accept" },
-    shows: ({ tools }, { given }) => visible(`${quantity(tools.length, "tool")} of ${given.SLUG} accepted`),
+    shows: ({ tools }, { given }) => safeLine(`${quantity(tools.length, "tool")} of ${given.SLUG} accepted`),
   }),
   endpoint("GET /v1/projects/:pid/executor/calls", {
     name: "calls",

@@ -22,7 +22,7 @@ import { Connectors } from "../../store/ports/connectors/connectors.ts";
 import { Manifests } from "../../services/projects/manifests.ts";
 import { lackAt } from "../../http/callers/access.ts";
 import { forbidden } from "../../http/callers/authorize.ts";
-import { Caller, type Arrived } from "../../http/api/access.ts";
+import { Caller, type RequestCaller } from "../../http/api/access.ts";
 import { BadGateway, badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Addresses } from "../../http/limits.ts";
 import { connectorRedirectUri, connectorSignInAddress } from "./sign-in-page.ts";
@@ -63,11 +63,11 @@ const atOnce = () =>
   );
 
 /** Whether the caller governs the project. */
-const isOwner = ({ reached }: Arrived): boolean =>
+const isOwner = ({ reached }: RequestCaller): boolean =>
   reached !== undefined && lackAt("govern_project", reached) === null;
 
 /** A credential of the project is its owners'. */
-const requireOwner = Effect.fnUntraced(function* (caller: Arrived) {
+const requireOwner = Effect.fnUntraced(function* (caller: RequestCaller) {
   const lack = caller.reached === undefined ? null : lackAt("govern_project", caller.reached);
   if (lack !== null) return yield* forbidden(caller, lack);
 });

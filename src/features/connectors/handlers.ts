@@ -13,7 +13,7 @@ import { Connectors, type StoredCatalogue } from "../../store/ports/connectors/c
 import { ExecutorCalls } from "../../store/ports/connectors/executor-calls.ts";
 import { Caller } from "../../http/api/access.ts";
 import { Conflict } from "../../http/api/errors.ts";
-import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { authorize, deleteCredential, putCredential } from "./credentials.ts";
 import { connectorFor, connectorWire, leftOutWire, makeAbout, type Place } from "./wire.ts";
 import { instantOrNull, pageRequest, wireForm } from "../../http/steps/wire.ts";
@@ -114,14 +114,14 @@ export const connectorsHandlers = HttpApiBuilder.group(
   "connectors",
   (handlers) =>
     handlers
-      .handle("list", ({ params }) => answering(list(params.pid)))
-      .handle("putCredential", ({ params, payload }) => answering(putCredential(params, payload)))
-      .handle("authorize", ({ params }) => answering(authorize(params)))
-      .handle("deleteCredential", ({ params }) => answering(deleteCredential(params)))
-      .handle("catalogue", ({ params }) => answering(catalogue(params)))
-      .handle("changeCatalogue", ({ params, payload }) => answering(changeCatalogue(params, payload)))
+      .handle("list", ({ params }) => withApiErrors(list(params.pid)))
+      .handle("putCredential", ({ params, payload }) => withApiErrors(putCredential(params, payload)))
+      .handle("authorize", ({ params }) => withApiErrors(authorize(params)))
+      .handle("deleteCredential", ({ params }) => withApiErrors(deleteCredential(params)))
+      .handle("catalogue", ({ params }) => withApiErrors(catalogue(params)))
+      .handle("changeCatalogue", ({ params, payload }) => withApiErrors(changeCatalogue(params, payload)))
       .handle("calls", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
             const { session_id: sessionId, connector } = query;

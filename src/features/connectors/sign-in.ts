@@ -21,7 +21,7 @@ import { ConnectorSignIns, type SignInFault } from "../../connectors/sign-in/por
 import { ConnectorGrants, type Flow } from "../../store/ports/connectors/connector-grants.ts";
 import { People } from "../../store/ports/people/people.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
-import { withAudit, type Said } from "../../services/audit.ts";
+import { withAudit, type AuditEntry } from "../../services/audit.ts";
 import { storedClient, isPlain } from "../../services/connectors/credentials.ts";
 import { sealGrant } from "../../services/connectors/renewal.ts";
 import { refreshAfter } from "../../services/connectors/catalogues.ts";
@@ -141,7 +141,7 @@ const signedIn = ({ projectId, slug, origin, isOwn }: Flow, { person, project }:
     accountId: project.accountId,
     projectId,
     changes: { origin, credential: isOwn ? "user" : "project" },
-  }) satisfies Said;
+  }) satisfies AuditEntry;
 
 /** Ends a sign-in with what its browser brought, stores the tokens, and fetches the server's tools. */
 export const finishSignIn = Effect.fnUntraced(function* (by: {

@@ -3,7 +3,7 @@ import * as Tuple from "effect/Tuple";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { page, show } from "../../http/api/endpoints.ts";
 import { BuildFailure } from "../../domain/environment/build-failure.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound } from "../../http/api/errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
 
@@ -186,30 +186,30 @@ export class EnvironmentsGroup extends HttpApiGroup.make("environments")
         }),
       }).pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "build_environment"),
+    }).annotate(RequiredPrivilege, "build_environment"),
     HttpApiEndpoint.get("builds", "/builds", {
       params: projectParams,
       query: pageQuery,
       success: page({ builds: Schema.Array(BuildWire) }),
       error: [BadRequest, NotFound],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("build", "/builds", {
       params: projectParams,
       success: BuildWire.pipe(HttpApiSchema.status(201)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "build_environment"),
+    }).annotate(RequiredPrivilege, "build_environment"),
     show("getBuild", "/builds/:bid", { params: buildParams, success: BuildWire, privilege: "read_project" }),
     HttpApiEndpoint.get("log", "/builds/:bid/log", {
       params: buildParams,
       query: logQuery,
       success: LogWire,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("cancel", "/builds/:bid/cancel", {
       params: buildParams,
       success: BuildWire.pipe(HttpApiSchema.status(202)),
       error: NotFound,
-    }).annotate(Access, "build_environment"),
+    }).annotate(RequiredPrivilege, "build_environment"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/environment") {}

@@ -5,7 +5,7 @@ import type { Answer } from "../../cli/contract.ts";
 import { command } from "../../cli/command.ts";
 import { endpoint } from "../../cli/endpoint/endpoint.ts";
 import { EXIT, Failure } from "../../cli/failure.ts";
-import { fields, mebibytes, time, visible, visibleLines } from "../../cli/terminal.ts";
+import { fieldLines, mebibytes, time, safeLine, safeLines } from "../../cli/terminal.ts";
 import { anyId, projectId } from "../../cli/words.ts";
 import { quantity } from "../../domain/counted.ts";
 
@@ -52,7 +52,7 @@ const assignments = (args: Readonly<Record<string, string>>): readonly string[] 
 const joinWords = (words: readonly string[]): string | null => (words.length === 0 ? null : words.join(" "));
 
 /** The source of a build. A registry's image is used as it is, and so has nothing else. */
-const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fields>[0] => {
+const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fieldLines>[0] => {
   if (dockerfile === null) return [];
   const { path, base, context, target, args, secrets, commit } = dockerfile;
   if (base !== null)
@@ -73,7 +73,7 @@ const sourceFields = ({ dockerfile }: Environment): Parameters<typeof fields>[0]
 const USE_IT = "not used. To use it, set `devcontainer` in [environment] of platform.toml";
 
 /** The devcontainer.json that is used, or that could be. */
-const devcontainerFields = ({ devcontainer }: Environment): Parameters<typeof fields>[0] => {
+const devcontainerFields = ({ devcontainer }: Environment): Parameters<typeof fieldLines>[0] => {
   if (devcontainer === null) return [];
   const { path, used, problem, variables, ignored } = devcontainer;
   // A problem begins with the path.
@@ -110,7 +110,7 @@ const baseText = (reference: string, base: Omit<Base, "reference">): string => {
 
 const environmentText = (environment: Environment): string => {
   const { kind, image, builder, current, bases, waiting } = environment;
-  return fields([
+  return fieldLines([
     ["environment", KINDS[kind]],
     ["image", image],
     ...devcontainerFields(environment),
@@ -234,7 +234,7 @@ const printer = (write: (text: string) => void): Printer => {
   let isLineOpen = false;
   return {
     print: (text) => {
-      write(visibleLines(text));
+      write(safeLines(text));
       if (text !== "") isLineOpen = !text.endsWith("\n");
     },
     end: () => {
@@ -310,7 +310,7 @@ const cancel = endpoint("POST /v1/projects/:pid/environment/builds/:bid/cancel",
   takes: ["PROJECT", BUILD],
   shows: ({ id, status }, { note }) => {
     if (status !== "cancelled" && !LIVE.has(status)) note("The build was already over.");
-    return visible(`${id} ${status}`);
+    return safeLine(`${id} ${status}`);
   },
 });
 

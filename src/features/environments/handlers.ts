@@ -19,7 +19,7 @@ import { BuildWire, EnvironmentsGroup, LOG_PIECES_DEFAULT } from "./api.ts";
 import { Conflict, notFound } from "../../http/api/errors.ts";
 import { ThisNode } from "../../http/limits.ts";
 import { projectInactive } from "../../http/answers/refusals.ts";
-import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { instantOrNull, pageRequest, wireForm } from "../../http/steps/wire.ts";
 import { Platform } from "../../http/api/platform.ts";
 
@@ -229,10 +229,10 @@ export const environmentsHandlers = HttpApiBuilder.group(
   "environments",
   (handlers) =>
     handlers
-      .handle("get", ({ params }) => answering(show(params.pid)))
-      .handle("warm", ({ params }) => answering(warm(params.pid)))
+      .handle("get", ({ params }) => withApiErrors(show(params.pid)))
+      .handle("warm", ({ params }) => withApiErrors(warm(params.pid)))
       .handle("builds", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
             const page = yield* (yield* EnvironmentBuilds).list(params.pid, pageRequest(query));
@@ -240,8 +240,8 @@ export const environmentsHandlers = HttpApiBuilder.group(
           }),
         ),
       )
-      .handle("build", ({ params }) => answering(begin(params.pid)))
-      .handle("getBuild", ({ params }) => answering(Effect.map(findBuild(params), showBuild)))
-      .handle("log", ({ params, query }) => answering(log(params, query)))
-      .handle("cancel", ({ params }) => answering(cancel(params))),
+      .handle("build", ({ params }) => withApiErrors(begin(params.pid)))
+      .handle("getBuild", ({ params }) => withApiErrors(Effect.map(findBuild(params), showBuild)))
+      .handle("log", ({ params, query }) => withApiErrors(log(params, query)))
+      .handle("cancel", ({ params }) => withApiErrors(cancel(params))),
 );

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { remove, show } from "../../http/api/endpoints.ts";
 import { PROVIDER_KINDS, PROVIDER_OWNERS } from "../../domain/sandbox/account-provider.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "../../http/api/errors.ts";
 import {
   Instant,
@@ -102,36 +102,36 @@ const refusals = [BadRequest, NotFound, Conflict, Unprocessable] as const;
 export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
   .add(
     HttpApiEndpoint.get("list", "/model-providers", { success: list }).annotate(
-      Access,
+      RequiredPrivilege,
       "see_model_providers",
     ),
     HttpApiEndpoint.post("create", "/model-providers", {
       payload: Wish,
       success: createdProvider,
       error: refusals,
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     HttpApiEndpoint.patch("change", "/model-providers/:id", {
       params,
       payload: Change,
       success: ModelProviderWire,
       error: refusals,
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     remove("delete", "/model-providers/:id", { params, privilege: "govern_account" }),
     HttpApiEndpoint.get("listOwn", "/me/model-providers", { success: list }).annotate(
-      Access,
+      RequiredPrivilege,
       "manage_own_model_providers",
     ),
     HttpApiEndpoint.post("createOwn", "/me/model-providers", {
       payload: Wish,
       success: createdProvider,
       error: refusals,
-    }).annotate(Access, "manage_own_model_providers"),
+    }).annotate(RequiredPrivilege, "manage_own_model_providers"),
     HttpApiEndpoint.patch("changeOwn", "/me/model-providers/:id", {
       params,
       payload: Change,
       success: ModelProviderWire,
       error: refusals,
-    }).annotate(Access, "manage_own_model_providers"),
+    }).annotate(RequiredPrivilege, "manage_own_model_providers"),
     remove("deleteOwn", "/me/model-providers/:id", { params, privilege: "manage_own_model_providers" }),
     show("listOfProject", "/projects/:pid/model-providers", {
       params: projectParams,
@@ -143,13 +143,13 @@ export class ModelProvidersGroup extends HttpApiGroup.make("modelProviders")
       payload: Wish,
       success: createdProvider,
       error: refusals,
-    }).annotate(Access, "set_project_model_provider"),
+    }).annotate(RequiredPrivilege, "set_project_model_provider"),
     HttpApiEndpoint.patch("changeOfProject", "/projects/:pid/model-providers/:id", {
       params: inProject,
       payload: Change,
       success: ModelProviderWire,
       error: refusals,
-    }).annotate(Access, "set_project_model_provider"),
+    }).annotate(RequiredPrivilege, "set_project_model_provider"),
     remove("deleteOfProject", "/projects/:pid/model-providers/:id", {
       params: inProject,
       privilege: "set_project_model_provider",

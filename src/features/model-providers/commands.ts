@@ -7,10 +7,10 @@ import type { Answer, Request } from "../../cli/contract.ts";
 import { type Columns, recordTable } from "../../cli/endpoint/columns.ts";
 import { command } from "../../cli/command.ts";
 import { choices } from "../../cli/endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../../cli/failure.ts";
+import { EXIT, Failure, usageFailure } from "../../cli/failure.ts";
 import { listWords } from "../../cli/endpoint/fields.ts";
 import type { Input } from "../../cli/input.ts";
-import { fields, timeOrDash, visible } from "../../cli/terminal.ts";
+import { fieldLines, timeOrDash, safeLine } from "../../cli/terminal.ts";
 import { parseWord } from "../../cli/words.ts";
 
 type Provider = Answer<"GET /v1/model-providers">["model_providers"][number];
@@ -33,7 +33,7 @@ type Change = NonNullable<Request<"PATCH /v1/model-providers/:id">["payload"]>;
 
 /** The calls for the owner that the options name. */
 const ownedProviders = async ({ options: { project: named, mine }, api, project }: Given) => {
-  if (named !== undefined && mine) throw usage("Give one of --project and --mine.");
+  if (named !== undefined && mine) throw usageFailure("Give one of --project and --mine.");
   const client = api();
   // The three owners have the same routes, below paths of their own.
   const [owner, params] =
@@ -60,18 +60,18 @@ const leftOutWords = ({ models_left_out: count = 0 }: Provider): string | null =
   count === 0 ? null : `${count} more that the provider lists. --models names others`;
 
 const providerText = (provider: Provider): string =>
-  fields([
+  fieldLines([
     ["provider", provider.name],
     ["kind", provider.kind],
-    ["address", visible(provider.base_url)],
+    ["address", safeLine(provider.base_url)],
     ["key", provider.has_key ? "kept by the service" : "none"],
-    ["models", visible(provider.models.map((model) => `${provider.name}/${model}`).join(", "))],
+    ["models", safeLine(provider.models.map((model) => `${provider.name}/${model}`).join(", "))],
     ["left out", leftOutWords(provider)],
-    ["own prices", visible(Object.entries(provider.prices).map(priceWords).join("; ")) || null],
+    ["own prices", safeLine(Object.entries(provider.prices).map(priceWords).join("; ")) || null],
     ["tried", provider.tried_at === null ? "no" : timeOrDash(provider.tried_at)],
     [
       "refused",
-      provider.refusal && visible(`${timeOrDash(provider.refusal.at)} ${provider.refusal.message}`),
+      provider.refusal && safeLine(`${timeOrDash(provider.refusal.at)} ${provider.refusal.message}`),
     ],
   ]);
 
@@ -123,7 +123,7 @@ const add = command({
   },
   run: async ({ given, options, input, ...rest }) => {
     const kind = parseWord(options.kind, KINDS, "--kind");
-    if (kind === undefined) throw usage(`Give --kind: one of ${KINDS.join(", ")}.`);
+    if (kind === undefined) throw usageFailure(`Give --kind: one of ${KINDS.join(", ")}.`);
     const modelIds = options.models === undefined ? undefined : listWords(options.models);
     const { add: adds } = await ownedProviders({ options, ...rest });
     const { value, text } = await adds({
@@ -169,7 +169,7 @@ const change = command({
         ? undefined
         : await keyFrom(input, file === "-" ? undefined : file);
     if (options.url === undefined && modelIds === undefined && key === undefined)
-      throw usage("Give --url, --models, --key-file or --no-key.");
+      throw usageFailure("Give --url, --models, --key-file or --no-key.");
     const providers = await ownedProviders({ options, ...rest });
     const { value, text } = await providers.change((await findProvider(providers, given.NAME)).id, {
       ...(options.url !== undefined && { base_url: options.url }),
@@ -190,13 +190,13 @@ const remove = command({
   run: async ({ given, ...rest }) => {
     const providers = await ownedProviders(rest);
     const { text } = await providers.remove((await findProvider(providers, given.NAME)).id);
-    return { json: text, text: visible(`${given.NAME} deleted`) };
+    return { json: text, text: safeLine(`${given.NAME} deleted`) };
   },
 });
 
 const number = (text: string | undefined, what: string): number => {
   if (text === undefined || !/^\d{1,5}(?:\.\d{1,6})?$/.test(text))
-    throw usage(`Give ${what}: dollars for a million tokens, such as 3 or 0.30.`);
+    throw usageFailure(`Give ${what}: dollars for a million tokens, such as 3 or 0.30.`);
   return Number(text);
 };
 
@@ -217,7 +217,7 @@ const price = command({
   run: async ({ given: { MODEL }, options, ...rest }) => {
     const { input, cached, output, remove: isRemoved } = options;
     const [, name = "", model = ""] = /^([^/]+)\/(.+)$/.exec(MODEL) ?? [];
-    if (model === "") throw usage("MODEL must have the form provider/model.");
+    if (model === "") throw usageFailure("MODEL must have the form provider/model.");
     const providers = await ownedProviders({ options, ...rest });
     const provider = await findProvider(providers, name);
     const { [model]: _former, ...others } = provider.prices;

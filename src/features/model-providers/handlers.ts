@@ -10,7 +10,7 @@ import { NANO } from "../../domain/sandbox/spend.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound, Unprocessable } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
-import { answering, projectFor, sessionFor } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor, sessionFor } from "../../http/steps/answers.ts";
 import { wireForm } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -280,35 +280,35 @@ export const modelProvidersHandlers = HttpApiBuilder.group(
   "modelProviders",
   (handlers) =>
     handlers
-      .handle("list", () => answering(Effect.flatMap(ofAccount, list)))
+      .handle("list", () => withApiErrors(Effect.flatMap(ofAccount, list)))
       .handle("create", ({ payload }) =>
-        answering(Effect.flatMap(ofAccount, (place) => create(place, payload))),
+        withApiErrors(Effect.flatMap(ofAccount, (place) => create(place, payload))),
       )
       .handle("change", ({ params, payload }) =>
-        answering(Effect.flatMap(ofAccount, (place) => change(place, params.id, payload))),
+        withApiErrors(Effect.flatMap(ofAccount, (place) => change(place, params.id, payload))),
       )
       .handle("delete", ({ params }) =>
-        answering(Effect.flatMap(ofAccount, (place) => remove(place, params.id))),
+        withApiErrors(Effect.flatMap(ofAccount, (place) => remove(place, params.id))),
       )
-      .handle("listOwn", () => answering(Effect.flatMap(ofCaller, list)))
+      .handle("listOwn", () => withApiErrors(Effect.flatMap(ofCaller, list)))
       .handle("createOwn", ({ payload }) =>
-        answering(Effect.flatMap(ofCaller, (place) => create(place, payload))),
+        withApiErrors(Effect.flatMap(ofCaller, (place) => create(place, payload))),
       )
       .handle("changeOwn", ({ params, payload }) =>
-        answering(Effect.flatMap(ofCaller, (place) => change(place, params.id, payload))),
+        withApiErrors(Effect.flatMap(ofCaller, (place) => change(place, params.id, payload))),
       )
       .handle("deleteOwn", ({ params }) =>
-        answering(Effect.flatMap(ofCaller, (place) => remove(place, params.id))),
+        withApiErrors(Effect.flatMap(ofCaller, (place) => remove(place, params.id))),
       )
-      .handle("listOfProject", ({ params }) => answering(Effect.flatMap(ofProject(params.pid), list)))
+      .handle("listOfProject", ({ params }) => withApiErrors(Effect.flatMap(ofProject(params.pid), list)))
       .handle("createForProject", ({ params, payload }) =>
-        answering(Effect.flatMap(ofProject(params.pid), (place) => create(place, payload))),
+        withApiErrors(Effect.flatMap(ofProject(params.pid), (place) => create(place, payload))),
       )
       .handle("changeOfProject", ({ params, payload }) =>
-        answering(Effect.flatMap(ofProject(params.pid), (place) => change(place, params.id, payload))),
+        withApiErrors(Effect.flatMap(ofProject(params.pid), (place) => change(place, params.id, payload))),
       )
       .handle("deleteOfProject", ({ params }) =>
-        answering(Effect.flatMap(ofProject(params.pid), (place) => remove(place, params.id))),
+        withApiErrors(Effect.flatMap(ofProject(params.pid), (place) => remove(place, params.id))),
       )
-      .handle("usage", ({ params }) => answering(sessionUsage(params))),
+      .handle("usage", ({ params }) => withApiErrors(sessionUsage(params))),
 );

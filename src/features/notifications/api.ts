@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { OUTBOUND_EVENTS } from "./rules/events.ts";
 import { OUTBOUND_FORMATS } from "./rules/outbound-format.ts";
 import { DISABLED_REASONS } from "./rules/outbound-tries.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { page, remove, show } from "../../http/api/endpoints.ts";
 import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText, pageQuery, projectParams, Uuid } from "../../http/api/schemas.ts";
@@ -102,43 +102,43 @@ export class OutboundWebhooksGroup extends HttpApiGroup.make("outboundWebhooks")
       query: pageQuery,
       success: WebhookPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("create", "/", {
       params: projectParams,
       payload: Wish,
       success: NewWebhookWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     show("get", "/:id", { params: webhookParams, success: WebhookWire, privilege: "read_project" }),
     HttpApiEndpoint.patch("change", "/:id", {
       params: webhookParams,
       payload: Change,
       success: WebhookWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     remove("delete", "/:id", { params: webhookParams, privilege: "govern_project" }),
     HttpApiEndpoint.post("test", "/:id/test", {
       params: webhookParams,
       success: Tested,
       error: [NotFound, Unavailable],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.post("rotate", "/:id/rotate", {
       params: webhookParams,
       payload: Rotation,
       success: Rotated,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.get("deliveries", "/:id/deliveries", {
       params: webhookParams,
       query: pageQuery,
       success: DeliveryPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("replay", "/:id/deliveries/:did/replay", {
       params: deliveryParams,
       success: DeliveryWire.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/webhooks") {}

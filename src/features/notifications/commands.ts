@@ -5,8 +5,8 @@
  */
 import type { Answer } from "../../cli/contract.ts";
 import { choices, endpoint } from "../../cli/endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { fields, table, time, visible, visibleLines } from "../../cli/terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../cli/failure.ts";
+import { fieldLines, table, time, safeLine, safeLines } from "../../cli/terminal.ts";
 
 type Webhook = Answer<"GET /v1/projects/:pid/webhooks/:id">;
 type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliveries"][number];
@@ -26,9 +26,9 @@ const webhookState = ({ status, disabled_reason: reason, warning }: Webhook): st
 
 const webhookText = (webhook: Webhook): string =>
   [
-    fields([
+    fieldLines([
       ["webhook", webhook.id],
-      ["address", visible(webhook.url)],
+      ["address", safeLine(webhook.url)],
       ["format", webhook.format],
       ["events", webhook.events.join(", ")],
       ["status", webhookState(webhook)],
@@ -37,16 +37,16 @@ const webhookText = (webhook: Webhook): string =>
         "former secret",
         webhook.previous_secret_valid_until && `signs until ${time(webhook.previous_secret_valid_until)}`,
       ],
-      ["last delivery", webhook.last_delivery && visible(lastTryText(webhook.last_delivery))],
+      ["last delivery", webhook.last_delivery && safeLine(lastTryText(webhook.last_delivery))],
     ]),
-    ...(webhook.warning === null ? [] : [visible(webhook.warning)]),
+    ...(webhook.warning === null ? [] : [safeLine(webhook.warning)]),
   ].join("\n");
 
 type Tested = Pick<Answer<"POST /v1/me/notices/:place/test">, "status" | "error" | "answer" | "took_ms">;
 
 const testText = ({ status, error, answer, took_ms: ms }: Tested): string => {
   const result = error ?? (status === null ? "" : `answered ${status}`);
-  return [`${visible(result)} after ${ms} ms`, ...(answer === "" ? [] : [visibleLines(answer)])].join("\n");
+  return [`${safeLine(result)} after ${ms} ms`, ...(answer === "" ? [] : [safeLines(answer)])].join("\n");
 };
 
 const notDelivered = (message: string) => new Failure(EXIT.refused, "not_delivered", { message });
@@ -88,7 +88,7 @@ export const webhookCommands = [
     notes: `Events: ${choices(ADD, "events").join(", ")}.`,
     shows: (webhook) => {
       const { secret } = webhook;
-      const below = secret === null ? [] : [`The signing secret, shown only now: ${visible(secret)}`];
+      const below = secret === null ? [] : [`The signing secret, shown only now: ${safeLine(secret)}`];
       return [webhookText(webhook), ...below].join("\n");
     },
   }),
@@ -127,7 +127,7 @@ export const webhookCommands = [
     about: "Replace an outbound webhook's signing secret; the former one signs as well for 24 hours",
     takes: ["WEBHOOK"],
     shows: ({ secret, previous_valid_until: until }) =>
-      `The signing secret, shown only now: ${visible(secret)}\nThe former one signs as well until ${time(until)}.`,
+      `The signing secret, shown only now: ${safeLine(secret)}\nThe former one signs as well until ${time(until)}.`,
   }),
   endpoint("GET /v1/projects/:pid/webhooks/:id/deliveries", {
     name: "webhooks deliveries",
@@ -181,8 +181,8 @@ const noticesText = ({ mail, chat }: Notices): string => {
   const row = (place: Notices["mail"] | Notices["chat"], where: string | null) => [
     place.status === "disabled" ? `disabled: ${place.disabled_reason ?? ""}` : place.status,
     place.tells.join(", ") || "-",
-    place.last_delivery === null ? "-" : visible(lastTryText(place.last_delivery)),
-    visible(where ?? "-"),
+    place.last_delivery === null ? "-" : safeLine(lastTryText(place.last_delivery)),
+    safeLine(where ?? "-"),
   ];
   const mailbox = mail.unavailable === null ? mail.address : NO_MAIL[mail.unavailable];
   const address = chat.url === null ? null : `${chat.url} (${chat.format ?? ""})`;
@@ -224,7 +224,7 @@ export const noticeCommands = [
     notes: "Without --url-file, the chat stays the same.",
     sends: ({ options }) => {
       if ((options["url-file"] === undefined) !== (options.format === undefined))
-        throw usage("Give --format and --url-file together.");
+        throw usageFailure("Give --format and --url-file together.");
       return otherwiseBoth(options);
     },
     shows: noticesText,

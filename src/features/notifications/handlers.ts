@@ -28,7 +28,7 @@ import { OutboundWebhooks, type OutboundWebhook } from "./ports/outbound-webhook
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Addresses } from "../../http/limits.ts";
-import { answering, projectFor, requireProject } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor, requireProject } from "../../http/steps/answers.ts";
 import { instant, pageRequest, wireForm } from "../../http/steps/wire.ts";
 import { deliveryWire, receiverUrl, requireSending, sealReceiver, testWire } from "./receivers.ts";
 import { type Change, OutboundWebhooksGroup, WebhookWire, type Wish } from "./api.ts";
@@ -278,7 +278,7 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
   (handlers) =>
     handlers
       .handle("list", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             yield* requireProject(yield* Caller, params.pid);
             const page = yield* (yield* OutboundWebhooks).list(params.pid, pageRequest(query));
@@ -286,11 +286,11 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
           }),
         ),
       )
-      .handle("create", ({ params, payload }) => answering(create(params.pid, payload)))
-      .handle("get", ({ params }) => answering(Effect.flatMap(webhookFor(params), shownOne)))
-      .handle("change", ({ params, payload }) => answering(change(params, payload)))
+      .handle("create", ({ params, payload }) => withApiErrors(create(params.pid, payload)))
+      .handle("get", ({ params }) => withApiErrors(Effect.flatMap(webhookFor(params), shownOne)))
+      .handle("change", ({ params, payload }) => withApiErrors(change(params, payload)))
       .handle("delete", ({ params }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             const { projectId, id } = yield* webhookFor(params);
             const row = { action: "webhook.deleted", target: id } as const;
@@ -300,10 +300,10 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
           }),
         ),
       )
-      .handle("test", ({ params }) => answering(test(params)))
-      .handle("rotate", ({ params, payload }) => answering(rotate(params, payload.secret)))
+      .handle("test", ({ params }) => withApiErrors(test(params)))
+      .handle("rotate", ({ params, payload }) => withApiErrors(rotate(params, payload.secret)))
       .handle("deliveries", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             const { id } = yield* webhookFor(params);
             const page = yield* (yield* OutboundDeliveries).list(id, pageRequest(query));
@@ -311,5 +311,5 @@ export const outboundWebhooksHandlers = HttpApiBuilder.group(
           }),
         ),
       )
-      .handle("replay", ({ params }) => answering(replay(params))),
+      .handle("replay", ({ params }) => withApiErrors(replay(params))),
 );

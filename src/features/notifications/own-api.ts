@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { remove } from "../../http/api/endpoints.ts";
 import { BadRequest, Conflict, NotFound, Unavailable } from "../../http/api/errors.ts";
 import { Instant, optionalText } from "../../http/api/schemas.ts";
@@ -48,12 +48,15 @@ const params = { place: Schema.Literals(NOTICE_PLACES) };
 /** A person's notices about her own sessions: by mail, and in her own chat (api.md 2). */
 export class OwnNoticesGroup extends HttpApiGroup.make("ownNotices")
   .add(
-    HttpApiEndpoint.get("get", "/", { success: NoticesWire }).annotate(Access, "manage_own_notices"),
+    HttpApiEndpoint.get("get", "/", { success: NoticesWire }).annotate(
+      RequiredPrivilege,
+      "manage_own_notices",
+    ),
     HttpApiEndpoint.put("setMail", "/mail", {
       payload: Schema.Struct({ tells }),
       success: NoticesWire,
       error: [BadRequest, Conflict],
-    }).annotate(Access, "manage_own_notices"),
+    }).annotate(RequiredPrivilege, "manage_own_notices"),
     HttpApiEndpoint.put("setChat", "/chat", {
       payload: Schema.Struct({
         tells,
@@ -62,13 +65,13 @@ export class OwnNoticesGroup extends HttpApiGroup.make("ownNotices")
       }),
       success: NoticesWire,
       error: BadRequest,
-    }).annotate(Access, "manage_own_notices"),
+    }).annotate(RequiredPrivilege, "manage_own_notices"),
     remove("remove", "/:place", { params, privilege: "manage_own_notices" }),
     HttpApiEndpoint.post("test", "/:place/test", {
       params,
       success: Tested,
       error: [NotFound, Unavailable],
-    }).annotate(Access, "manage_own_notices"),
+    }).annotate(RequiredPrivilege, "manage_own_notices"),
   )
   .middleware(Authorized)
   .prefix("/v1/me/notices") {}

@@ -7,7 +7,7 @@ import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { Addresses } from "../../http/limits.ts";
 import { InstallationLook } from "../../http/pages/look.ts";
-import { answering } from "../../http/steps/answers.ts";
+import { withApiErrors } from "../../http/steps/answers.ts";
 import { instantOrNull } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -148,9 +148,9 @@ export const ownNoticesHandlers = HttpApiBuilder.group(
   "ownNotices",
   (handlers) =>
     handlers
-      .handle("get", () => answering(get))
-      .handle("setMail", ({ payload }) => answering(setMail(payload.tells)))
-      .handle("setChat", ({ payload }) => answering(setChat(payload)))
-      .handle("remove", ({ params }) => answering(remove(params.place)))
-      .handle("test", ({ params }) => answering(test(params.place))),
+      .handle("get", () => withApiErrors(get))
+      .handle("setMail", ({ payload }) => withApiErrors(setMail(payload.tells)))
+      .handle("setChat", ({ payload }) => withApiErrors(setChat(payload)))
+      .handle("remove", ({ params }) => withApiErrors(remove(params.place)))
+      .handle("test", ({ params }) => withApiErrors(test(params.place))),
 );

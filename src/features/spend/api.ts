@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { remove, show } from "../../http/api/endpoints.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import {
   BadRequest,
   Conflict,
@@ -94,12 +94,12 @@ export class SpendGroup extends HttpApiGroup.make("spend")
         days: Schema.Array(Schema.Struct({ day: Schema.String, spent: Sums })),
         limits: Schema.Array(LimitWire),
       }),
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     HttpApiEndpoint.put("setLimit", "/spend-limits", {
       payload: Wish,
       success: SetLimitWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     remove("removeLimit", "/spend-limits/:id", { params: { id: Uuid }, privilege: "govern_account" }),
     show("project", "/projects/:pid/spend", {
       params: projectParams,
@@ -116,7 +116,7 @@ export class SpendGroup extends HttpApiGroup.make("spend")
       payload: Amount,
       success: Applied,
       error: [BadRequest, NotFound, Conflict, Unprocessable, Internal, Unavailable],
-    }).annotate(Access, "limit_session"),
+    }).annotate(RequiredPrivilege, "limit_session"),
     remove("unlimitSession", "/projects/:pid/sessions/:sid/spend-limit", {
       params: sessionParams,
       privilege: "limit_session",
@@ -126,7 +126,7 @@ export class SpendGroup extends HttpApiGroup.make("spend")
       payload: Amount,
       success: SetLimitWire,
       error: [BadRequest, NotFound, Conflict, Internal, Unavailable],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     remove("unlimitTrigger", "/projects/:pid/triggers/:slug/spend-limit", {
       params: triggerParams,
       privilege: "govern_project",

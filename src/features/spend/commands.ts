@@ -4,8 +4,8 @@ import type { Client } from "../../cli/client.ts";
 import { type Columns, recordTable } from "../../cli/endpoint/columns.ts";
 import { command } from "../../cli/command.ts";
 import { endpoint } from "../../cli/endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../../cli/failure.ts";
-import { fields, table, visible } from "../../cli/terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../cli/failure.ts";
+import { fieldLines, table, safeLine } from "../../cli/terminal.ts";
 import { anyId, projectId, segment, sessionId } from "../../cli/words.ts";
 import { quantity } from "../../domain/counted.ts";
 
@@ -35,12 +35,12 @@ interface Given {
 /** The amount of the options. Null removes the limit. */
 const amountIn = ({ usd, tokens, remove }: Given): Amount | null => {
   if ([usd !== undefined, tokens !== undefined, remove].filter(Boolean).length !== 1)
-    throw usage("Give one of --usd, --tokens and --remove.");
+    throw usageFailure("Give one of --usd, --tokens and --remove.");
   if (remove) return null;
   if (usd !== undefined && !/^\d{1,7}(?:\.\d{1,6})?$/.test(usd))
-    throw usage("--usd must be a number such as 5 or 0.50.");
+    throw usageFailure("--usd must be a number such as 5 or 0.50.");
   if (tokens !== undefined && !/^[1-9]\d{0,12}$/.test(tokens))
-    throw usage("--tokens must be a number of 1 or more.");
+    throw usageFailure("--tokens must be a number of 1 or more.");
   return usd === undefined ? { tokens: Number(tokens) } : { usd: Number(usd) };
 };
 
@@ -77,7 +77,7 @@ const refusedModels = async (api: () => Client, amount: Amount): Promise<string 
   const names = value.model_providers.flatMap(({ name, unpriced }) =>
     unpriced.map((model) => `${name}/${model}`),
   );
-  return names.length === 0 ? null : visible(`${names.join(", ")} (no price is known)`);
+  return names.length === 0 ? null : safeLine(`${names.join(", ")} (no price is known)`);
 };
 
 type SetLimit = Answer<"PUT /v1/spend-limits">;
@@ -91,9 +91,9 @@ export const uncountedLines = ({
     sessions.length === 1 ? ["a running session", "goes"] : [`${sessions.length} running sessions`, "go"];
   const head = `\nThe limit does not count ${what}, which ${how} on:\n`;
   const rows = sessions.map(({ id, project_id: project, name, reason }) => [
-    visible(name ?? "-"),
+    safeLine(name ?? "-"),
     `platform sessions stop ${id} --project ${project}`,
-    visible(reason),
+    safeLine(reason),
   ]);
   return `${head}${table(["SESSION", "STOP IT WITH", "WHY"], rows, "")}`;
 };
@@ -113,9 +113,9 @@ const ofAccount = async (
     return {
       json: text,
       text:
-        fields([
+        fieldLines([
           ["limit", scope.replace("_", "-")],
-          ["of", value.name === "" ? null : visible(value.name)],
+          ["of", value.name === "" ? null : safeLine(value.name)],
           ["amount", amountText(value)],
           ["spent", value.spent && spentWords(value.spent)],
           ["refuses", await refusedModels(api, amount)],
@@ -212,8 +212,8 @@ const trigger = command({
     return {
       json: text,
       text:
-        fields([
-          ["trigger", visible(value.name)],
+        fieldLines([
+          ["trigger", safeLine(value.name)],
           ["amount", `${amountText(value)} a day`],
           ["spent", value.spent && spentWords(value.spent)],
         ]) + uncountedLines(value),

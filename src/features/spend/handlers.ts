@@ -16,7 +16,7 @@ import { gitFailed, limitNeedsProvider } from "../../http/answers/refusals.ts";
 import { Caller } from "../../http/api/access.ts";
 import { badRequest, Conflict, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
-import { answering, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
+import { withApiErrors, projectFor, requireProject, sessionFor } from "../../http/steps/answers.ts";
 import { triggerFor } from "../../http/steps/projects/hand-fires.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -238,14 +238,14 @@ const triggerPlace = ({ pid, slug }: TriggerPath) =>
 
 export const spendHandlers = HttpApiBuilder.group(Platform.add(SpendGroup), "spend", (handlers) =>
   handlers
-    .handle("account", () => answering(ofAccount))
-    .handle("setLimit", ({ payload }) => answering(setForAccount(payload)))
-    .handle("removeLimit", ({ params }) => answering(removeById(params.id)))
-    .handle("project", ({ params }) => answering(ofProject(params.pid)))
-    .handle("session", ({ params }) => answering(ofSession(params)))
-    .handle("limitSession", ({ params, payload }) => answering(limitSession(params, payload)))
+    .handle("account", () => withApiErrors(ofAccount))
+    .handle("setLimit", ({ payload }) => withApiErrors(setForAccount(payload)))
+    .handle("removeLimit", ({ params }) => withApiErrors(removeById(params.id)))
+    .handle("project", ({ params }) => withApiErrors(ofProject(params.pid)))
+    .handle("session", ({ params }) => withApiErrors(ofSession(params)))
+    .handle("limitSession", ({ params, payload }) => withApiErrors(limitSession(params, payload)))
     .handle("unlimitSession", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           yield* sessionFor(yield* Caller, params);
           yield* remove(sessionPlace(params));
@@ -253,7 +253,7 @@ export const spendHandlers = HttpApiBuilder.group(Platform.add(SpendGroup), "spe
       ),
     )
     .handle("limitTrigger", ({ params, payload }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           yield* triggerFor(params);
           return yield* set(triggerPlace(params), payload);
@@ -261,7 +261,7 @@ export const spendHandlers = HttpApiBuilder.group(Platform.add(SpendGroup), "spe
       ),
     )
     .handle("unlimitTrigger", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           yield* requireProject(yield* Caller, params.pid);
           yield* remove(triggerPlace(params));

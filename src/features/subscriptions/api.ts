@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { remove } from "../../http/api/endpoints.ts";
 import { SUBSCRIPTION_BYTES_MAX } from "../../domain/agents/subscription.ts";
-import { Access, Authorized } from "../../http/api/access.ts";
+import { RequiredPrivilege, Authorized } from "../../http/api/access.ts";
 import { BadRequest, Forbidden, NotFound } from "../../http/api/errors.ts";
 import { Instant, projectParams, text } from "../../http/api/schemas.ts";
 
@@ -43,20 +43,20 @@ export class SubscriptionsGroup extends HttpApiGroup.make("subscriptions")
           description: "Those that the runtimes of this installation can use.",
         }),
       }),
-    }).annotate(Access, "manage_own_subscriptions"),
+    }).annotate(RequiredPrivilege, "manage_own_subscriptions"),
     HttpApiEndpoint.put("save", "/me/subscriptions/:runtime", {
       params,
       payload,
       success: SubscriptionWire,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "manage_own_subscriptions"),
+    }).annotate(RequiredPrivilege, "manage_own_subscriptions"),
     remove("remove", "/me/subscriptions/:runtime", { params, privilege: "manage_own_subscriptions" }),
     HttpApiEndpoint.post("renew", "/projects/:pid/subscription", {
       params: projectParams,
       payload,
       success: HttpApiSchema.NoContent,
       error: [BadRequest, Forbidden, NotFound],
-    }).annotate(Access, "renew_subscription"),
+    }).annotate(RequiredPrivilege, "renew_subscription"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

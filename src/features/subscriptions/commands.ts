@@ -4,8 +4,8 @@
  */
 import type { Answer } from "../../cli/contract.ts";
 import { endpoint } from "../../cli/endpoint/endpoint.ts";
-import { usage } from "../../cli/failure.ts";
-import { fields, timeOrDash } from "../../cli/terminal.ts";
+import { usageFailure } from "../../cli/failure.ts";
+import { fieldLines, timeOrDash } from "../../cli/terminal.ts";
 
 type Possible = Answer<"GET /v1/me/subscriptions">["possible"][number];
 
@@ -39,11 +39,11 @@ const save = endpoint("PUT /v1/me/subscriptions/:runtime", {
     "Only sessions that you start use it, while you alone steer them. It is not tried: the first turn says whether the maker takes it.",
   sends: async ({ options: { file }, input }) => {
     const content = await input.secret("Token (not shown): ", file, "--file");
-    if (content.trim() === "") throw usage("The token or the file is empty.");
+    if (content.trim() === "") throw usageFailure("The token or the file is empty.");
     return { payload: { content } };
   },
   shows: ({ runtime, title, saved_at: saved }) =>
-    fields([
+    fieldLines([
       ["runtime", runtime],
       ["subscription", title],
       ["saved", timeOrDash(saved)],

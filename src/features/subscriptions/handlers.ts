@@ -9,7 +9,7 @@ import { Caller } from "../../http/api/access.ts";
 import { badRequest, notFound } from "../../http/api/errors.ts";
 import { Platform } from "../../http/api/platform.ts";
 import { forbidden } from "../../http/callers/authorize.ts";
-import { answering } from "../../http/steps/answers.ts";
+import { withApiErrors } from "../../http/steps/answers.ts";
 import { wireForm } from "../../http/steps/wire.ts";
 import { withAudit } from "../../services/audit.ts";
 import { newUuid } from "../../services/entropy.ts";
@@ -107,8 +107,8 @@ export const subscriptionsHandlers = HttpApiBuilder.group(
   "subscriptions",
   (handlers) =>
     handlers
-      .handle("list", () => answering(list))
-      .handle("save", ({ params, payload }) => answering(save(params.runtime, payload.content)))
-      .handle("remove", ({ params }) => answering(remove(params.runtime)))
-      .handle("renew", ({ params, payload }) => answering(renew(params.pid, payload.content))),
+      .handle("list", () => withApiErrors(list))
+      .handle("save", ({ params, payload }) => withApiErrors(save(params.runtime, payload.content)))
+      .handle("remove", ({ params }) => withApiErrors(remove(params.runtime)))
+      .handle("renew", ({ params, payload }) => withApiErrors(renew(params.pid, payload.content))),
 );

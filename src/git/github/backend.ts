@@ -14,7 +14,7 @@ import type * as Scope from "effect/Scope";
 import { parseBaseRef } from "../../domain/repository/git-ref.ts";
 import type { RepositoryCredential, Upstream } from "../../domain/repository/repository-credential.ts";
 import type { Repositories } from "../backends.ts";
-import { GitBackend, GitError, type Merge, type MergeRequest, type Repository } from "../port.ts";
+import { GitBackend, GitError, type MergeResult, type MergeRequest, type Repository } from "../port.ts";
 import type { PullRequestsPort } from "../pull-requests.ts";
 import { unknownRef } from "../repository/refs.ts";
 import type { SmartHttp } from "../server/smart-http.ts";
@@ -152,7 +152,7 @@ const mergeByPull = Effect.fnUntraced(function* (
     request,
     refusal,
   }: { readonly repository: Repository; readonly request: MergeRequest; readonly refusal: GitError },
-): Effect.fn.Return<Merge, GitError> {
+): Effect.fn.Return<MergeResult, GitError> {
   const { branch, head } = request;
   const open = yield* pulls.open(repository);
   const pull = open.find((candidate) => candidate.head === head && candidate.baseRef === branch);

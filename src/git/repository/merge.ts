@@ -9,7 +9,7 @@ import * as Result from "effect/Result";
 import { isCommitId } from "../../domain/repository/git-ref.ts";
 import { findMergeBase, mergeTrees } from "./compare.ts";
 import { authoredIdentity, PLATFORM, platformIdentity } from "../identity.ts";
-import { GitError, type Merge, type MergeRequest } from "../port.ts";
+import { GitError, type MergeResult, type MergeRequest } from "../port.ts";
 import { branchTip, isCommit, unknownRef } from "./refs.ts";
 import { runGit } from "../run.ts";
 
@@ -84,13 +84,13 @@ const attempt = Effect.fnUntraced(function* (path: string, request: MergeRequest
   const base = yield* branchTip(path, branch);
   if (base === null) return yield* unknownRef(`Branch ${branch} not found.`);
   const mergeBase = yield* findMergeBase({ path, base, head });
-  if (mergeBase === head) return { outcome: "contained", base } satisfies Merge;
-  if (mergeBase === null) return { outcome: "conflict", base, paths: [] } satisfies Merge;
+  if (mergeBase === head) return { outcome: "contained", base } satisfies MergeResult;
+  if (mergeBase === null) return { outcome: "conflict", base, paths: [] } satisfies MergeResult;
   const { commit, conflicts } = yield* mergedCommit(path, { mergeBase, base, head }, request);
-  if (commit === null) return { outcome: "conflict", base, paths: conflicts } satisfies Merge;
-  if (commit === base) return { outcome: "contained", base } satisfies Merge;
+  if (commit === null) return { outcome: "conflict", base, paths: conflicts } satisfies MergeResult;
+  if (commit === base) return { outcome: "contained", base } satisfies MergeResult;
   return (yield* swap(branch, { from: base, to: commit }))
-    ? ({ outcome: "merged", base, commit } satisfies Merge)
+    ? ({ outcome: "merged", base, commit } satisfies MergeResult)
     : null;
 });
 
@@ -106,7 +106,7 @@ export const mergeInto = Effect.fnUntraced(function* (
   path: string,
   request: MergeRequest,
   { attempts, swap, refresh = Effect.void }: Merging,
-): Effect.fn.Return<Merge, GitError> {
+): Effect.fn.Return<MergeResult, GitError> {
   const { branch, head } = request;
   yield* refresh;
   if (!isCommitId(head) || !(yield* isCommit(path, head))) {

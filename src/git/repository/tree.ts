@@ -9,7 +9,7 @@ import {
   isRootPath,
   isTreePath,
   type ObjectIdsRequest,
-  type Paths,
+  type PathList,
   type PathsRequest,
   TREE_PAGE_FILES,
   type TreeFile,
@@ -288,7 +288,7 @@ const readPaths = async (stdout: Readable, limit: number) => {
 export const listPaths = Effect.fnUntraced(function* (
   path: string,
   { commit, limit }: PathsRequest,
-): Effect.fn.Return<Paths, GitError> {
+): Effect.fn.Return<PathList, GitError> {
   yield* objectsAt(path, commit, []);
   const { paths, total } = yield* listTree(path, [commit], (stdout) => readPaths(stdout, limit));
   return { paths, total };

@@ -11,7 +11,7 @@ import type { ServerResponse } from "node:http";
 import * as Clock from "effect/Clock";
 import * as Effect from "effect/Effect";
 import { HttpServerRequest } from "effect/http";
-import { Acting, refusedRequest, type Act } from "../../services/audit.ts";
+import { Acting, recordRefusedRequest, type Act } from "../../services/audit.ts";
 import { SignInProviders } from "../../sign-in/port.ts";
 import { Identity, type EndedToken, type Principal } from "../../store/ports/people/identity.ts";
 import { auditActor, rawAct, unknownAct } from "../callers/acting.ts";
@@ -57,7 +57,7 @@ const recordAttempt = (
   by: { readonly id: string; readonly act: Partial<Act> },
   why: object,
 ) =>
-  refusedRequest({ action: "request", target: route, changes: { ...why } }, `${by.id} ${route}`).pipe(
+  recordRefusedRequest({ action: "request", target: route, changes: { ...why } }, `${by.id} ${route}`).pipe(
     Effect.provideService(Acting, { ...act, ...by.act }),
     Effect.catch((error) => Effect.logWarning("a refused request is not on record", { error })),
   );

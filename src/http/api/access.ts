@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import { HttpApiMiddleware } from "effect/http-api";
 import type { Privilege } from "../../domain/person/privileges.ts";
-import type { Principal, Reached } from "../../store/ports/people/identity.ts";
+import type { Principal, PathRows } from "../../store/ports/people/identity.ts";
 import {
   BadRequest,
   Forbidden,
@@ -15,13 +15,15 @@ import {
   UnsupportedMedia,
 } from "./errors.ts";
 
-export class Access extends Context.Service<Access, Privilege>()("platform/http/Access") {}
+export class RequiredPrivilege extends Context.Service<RequiredPrivilege, Privilege>()(
+  "platform/http/RequiredPrivilege",
+) {}
 
 /** `reached`: what the path names, if it was read with the caller and the request has no body to wait for. */
-export type Arrived = Principal & { readonly reached?: Reached };
+export type RequestCaller = Principal & { readonly reached?: PathRows };
 
 /** The caller. Provided to every handler behind `Authorized`. */
-export class Caller extends Context.Service<Caller, Arrived>()("platform/http/Caller") {}
+export class Caller extends Context.Service<Caller, RequestCaller>()("platform/http/Caller") {}
 
 /** Authenticates the caller, checks the endpoint's privilege, and puts every failure into the common error shape. */
 export class Authorized extends HttpApiMiddleware.Service<Authorized, { provides: Caller }>()(

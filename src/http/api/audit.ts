@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { page } from "./endpoints.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, AUDIT_OUTCOMES } from "../../domain/person/audit.ts";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { BadRequest, NotFound } from "./errors.ts";
 import { Instant, Moment, pageQuery, projectParams, Uuid } from "./schemas.ts";
 
@@ -50,13 +50,13 @@ export class AuditGroup extends HttpApiGroup.make("audit")
       query: { ...filters, project: Schema.optionalKey(Uuid) },
       success: AuditPage,
       error: BadRequest,
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     HttpApiEndpoint.get("listOfProject", "/projects/:pid/audit", {
       params: projectParams,
       query: filters,
       success: AuditPage,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { CLIENT_MAX } from "../../domain/person/device-login.ts";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { NotFound, TooMany } from "./errors.ts";
 import { Instant, Uuid } from "./schemas.ts";
 
@@ -25,7 +25,7 @@ export class DeviceLoginsGroup extends HttpApiGroup.make("deviceLogins")
       payload: Schema.Struct({ code: Code }),
       success: DeviceLoginWire,
       error: [NotFound, TooMany],
-    }).annotate(Access, "manage_own_access"),
+    }).annotate(RequiredPrivilege, "manage_own_access"),
     HttpApiEndpoint.post("approveDeviceLogin", "/device-logins/approve", {
       payload: Schema.Struct({
         code: Code,
@@ -34,12 +34,12 @@ export class DeviceLoginsGroup extends HttpApiGroup.make("deviceLogins")
       }),
       success: DeviceLoginWire,
       error: [NotFound, TooMany],
-    }).annotate(Access, "manage_own_access"),
+    }).annotate(RequiredPrivilege, "manage_own_access"),
     HttpApiEndpoint.post("denyDeviceLogin", "/device-logins/deny", {
       payload: Schema.Struct({ code: Code }),
       success: HttpApiSchema.NoContent,
       error: [NotFound, TooMany],
-    }).annotate(Access, "manage_own_access"),
+    }).annotate(RequiredPrivilege, "manage_own_access"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

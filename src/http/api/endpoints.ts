@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api";
 import type { Privilege } from "../../domain/person/privileges.ts";
-import { Access } from "./access.ts";
+import { RequiredPrivilege } from "./access.ts";
 import { NotFound } from "./errors.ts";
 import { pageQuery } from "./schemas.ts";
 
@@ -25,14 +25,14 @@ export const show = <
     privilege,
     ...shape
   }: { readonly params: Params; readonly success: Success; readonly privilege: Privilege },
-) => HttpApiEndpoint.get(name, path, { ...shape, error: NotFound }).annotate(Access, privilege);
+) => HttpApiEndpoint.get(name, path, { ...shape, error: NotFound }).annotate(RequiredPrivilege, privilege);
 
 /** GET of a page of all that the caller reaches. */
 export const listAll = <const Name extends string, const At extends Path, Success extends Schema.Top>(
   name: Name,
   path: At,
   { success, privilege }: { readonly success: Success; readonly privilege: Privilege },
-) => HttpApiEndpoint.get(name, path, { query: pageQuery, success }).annotate(Access, privilege);
+) => HttpApiEndpoint.get(name, path, { query: pageQuery, success }).annotate(RequiredPrivilege, privilege);
 
 /** DELETE of what the address names. */
 export const remove = <const Name extends string, const At extends Path, Params extends Schema.Struct.Fields>(
@@ -44,4 +44,4 @@ export const remove = <const Name extends string, const At extends Path, Params 
     params,
     success: HttpApiSchema.NoContent,
     error: NotFound,
-  }).annotate(Access, privilege);
+  }).annotate(RequiredPrivilege, privilege);

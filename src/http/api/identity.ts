@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { listAll, page, remove } from "./endpoints.ts";
 import { ACCOUNT_ROLES } from "../../domain/person/role.ts";
 import { TERMINAL_USERS } from "../../domain/session/terminal.ts";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { Conflict, NotFound } from "./errors.ts";
 import { Instant, nameText, Uuid } from "./schemas.ts";
 
@@ -84,7 +84,7 @@ const CreateToken = Schema.Struct({
 /** The caller's identity, and the account's tokens (api.md 2). */
 export class IdentityGroup extends HttpApiGroup.make("identity")
   .add(
-    HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(Access, "know_itself"),
+    HttpApiEndpoint.get("me", "/me", { success: Me }).annotate(RequiredPrivilege, "know_itself"),
     listAll("listTokens", "/tokens", {
       success: page({ tokens: Schema.Array(TokenWire) }),
       privilege: "manage_own_access",
@@ -93,7 +93,7 @@ export class IdentityGroup extends HttpApiGroup.make("identity")
       payload: CreateToken,
       success: Schema.Struct({ ...TokenWire.fields, token: Schema.String }).pipe(HttpApiSchema.status(201)),
       error: NotFound,
-    }).annotate(Access, "manage_own_access"),
+    }).annotate(RequiredPrivilege, "manage_own_access"),
     remove("deleteToken", "/tokens/:id", { params: { id: Uuid }, privilege: "manage_own_access" }),
   )
   .add(
@@ -102,7 +102,7 @@ export class IdentityGroup extends HttpApiGroup.make("identity")
       privilege: "manage_own_access",
     }),
     HttpApiEndpoint.delete("endBrowsers", "/me/browsers", { success: HttpApiSchema.NoContent }).annotate(
-      Access,
+      RequiredPrivilege,
       "manage_own_access",
     ),
     remove("endBrowser", "/me/browsers/:id", { params: { id: Uuid }, privilege: "manage_own_access" }),
@@ -110,12 +110,12 @@ export class IdentityGroup extends HttpApiGroup.make("identity")
   .add(
     HttpApiEndpoint.get("listIdentities", "/me/identities", {
       success: Schema.Struct({ identities: Schema.Array(IdentityWire) }),
-    }).annotate(Access, "manage_own_access"),
+    }).annotate(RequiredPrivilege, "manage_own_access"),
     HttpApiEndpoint.delete("removeIdentity", "/me/identities/:id", {
       params: { id: Uuid },
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "manage_own_access"),
+    }).annotate(RequiredPrivilege, "manage_own_access"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

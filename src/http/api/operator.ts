@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { Conflict } from "./errors.ts";
 import { Instant } from "./schemas.ts";
 
@@ -103,13 +103,16 @@ export const ServiceWire = Schema.Struct({
 /** The service itself, for its operator (api.md 9). */
 export class OperatorGroup extends HttpApiGroup.make("operator")
   .add(
-    HttpApiEndpoint.get("show", "/operator", { success: ServiceWire }).annotate(Access, "operate_service"),
+    HttpApiEndpoint.get("show", "/operator", { success: ServiceWire }).annotate(
+      RequiredPrivilege,
+      "operate_service",
+    ),
     HttpApiEndpoint.post("resume", "/operator/resume", { success: Resumed }).annotate(
-      Access,
+      RequiredPrivilege,
       "operate_service",
     ),
     HttpApiEndpoint.post("examine", "/operator/doctor", { success: DoctorWire, error: Conflict }).annotate(
-      Access,
+      RequiredPrivilege,
       "operate_service",
     ),
   )

@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { listAll, page, remove, show } from "./endpoints.ts";
 import { ACCOUNT_ROLES, PROJECT_ROLES } from "../../domain/person/role.ts";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { Conflict, NotFound, Unprocessable } from "./errors.ts";
 import { distinctBy, Instant, projectParams, nameText, Uuid } from "./schemas.ts";
 
@@ -61,21 +61,21 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       }),
       success: PersonWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     HttpApiEndpoint.patch("updateAccount", "/account", {
       payload: Schema.Struct({ name: nameText(NAME_MAX) }),
       success: HttpApiSchema.NoContent,
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     HttpApiEndpoint.post("deactivate", "/people/:id/deactivate", {
       params: id,
       success: PersonWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     HttpApiEndpoint.post("reactivate", "/people/:id/reactivate", {
       params: id,
       success: PersonWire,
       error: NotFound,
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     listAll("invitations", "/invitations", {
       success: page({ invitations: Schema.Array(InvitationWire) }),
       privilege: "govern_account",
@@ -93,7 +93,7 @@ export class PeopleGroup extends HttpApiGroup.make("people")
         url: Schema.String.annotate({ description: "The link. It is shown only once." }),
       }).pipe(HttpApiSchema.status(201)),
       error: Unprocessable,
-    }).annotate(Access, "govern_account"),
+    }).annotate(RequiredPrivilege, "govern_account"),
     remove("revoke", "/invitations/:id", { params: id, privilege: "govern_account" }),
     show("members", "/projects/:pid/members", {
       params: projectParams,
@@ -105,7 +105,7 @@ export class PeopleGroup extends HttpApiGroup.make("people")
       payload: Schema.Struct({ role: ProjectRoleWire }),
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     remove("revokeGrant", "/projects/:pid/members/:id", { params: member, privilege: "govern_project" }),
   )
   .middleware(Authorized)

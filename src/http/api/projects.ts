@@ -14,7 +14,7 @@ import { PROJECT_STATUSES } from "../../domain/project/deletion.ts";
 import { DEFAULT_ROLES, MERGE_ROLES } from "../../domain/person/role.ts";
 import { APPROVALS_MAX } from "../../domain/repository/merge.ts";
 import { CONNECTION_STEPS } from "../../domain/repository/connection.ts";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { BadRequest, Conflict, Forbidden, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, LacksWire, modelPrice, projectParams, nameText, text, Uuid } from "./schemas.ts";
 import { TriggerListing } from "./triggers/triggers.ts";
@@ -257,72 +257,72 @@ export class ProjectsGroup extends HttpApiGroup.make("projects")
       payload: CreateProject,
       success: ProjectWire.pipe(HttpApiSchema.status(201)),
       error: [BadRequest, Forbidden, Conflict, Unprocessable],
-    }).annotate(Access, "create_project"),
+    }).annotate(RequiredPrivilege, "create_project"),
     show("get", "/projects/:pid", { params: projectParams, success: ProjectWire, privilege: "read_project" }),
     HttpApiEndpoint.patch("update", "/projects/:pid", {
       params: projectParams,
       payload: PatchProject,
       success: ProjectWire,
       error: [NotFound, Conflict, Unprocessable, Forbidden],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.delete("delete", "/projects/:pid", {
       params: projectParams,
       success: ProjectWire.pipe(HttpApiSchema.status(202)),
       error: NotFound,
-    }).annotate(Access, "delete_project"),
+    }).annotate(RequiredPrivilege, "delete_project"),
     HttpApiEndpoint.post("restore", "/projects/:pid/restore", {
       params: projectParams,
       success: ProjectWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "delete_project"),
+    }).annotate(RequiredPrivilege, "delete_project"),
     HttpApiEndpoint.put("replaceCredential", "/projects/:pid/repository/credential", {
       params: projectParams,
       payload: CredentialRequest,
       success: ProjectWire,
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.delete("removeCredential", "/projects/:pid/repository/credential", {
       params: projectParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.post("checkRepository", "/repository-checks", {
       payload: CheckRepository,
       success: CheckWire,
       error: [BadRequest, Unprocessable],
-    }).annotate(Access, "create_project"),
+    }).annotate(RequiredPrivilege, "create_project"),
     HttpApiEndpoint.post("checkConnection", "/projects/:pid/repository/check", {
       params: projectParams,
       success: CheckWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.get("usage", "/projects/:pid/usage", {
       params: projectParams,
       query: { from: Schema.optionalKey(Day), to: Schema.optionalKey(Day) },
       success: UsageWire,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("setup", "/projects/:pid/setup", {
       params: projectParams,
       success: SetupWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "govern_project"),
+    }).annotate(RequiredPrivilege, "govern_project"),
     HttpApiEndpoint.get("sessionOptions", "/projects/:pid/session-options", {
       params: projectParams,
       success: SessionOptionsWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("paths", "/projects/:pid/paths", {
       params: projectParams,
       query: { ref: Schema.optionalKey(text(244)) },
       success: PathsWire,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("sync", "/projects/:pid/sync", {
       params: projectParams,
       success: TriggerListing,
       error: [NotFound, Conflict],
-    }).annotate(Access, "try_triggers"),
+    }).annotate(RequiredPrivilege, "try_triggers"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { show } from "./endpoints.ts";
-import { Access, Authorized } from "./access.ts";
+import { RequiredPrivilege, Authorized } from "./access.ts";
 import { BadRequest, Conflict, NotFound, Unprocessable } from "./errors.ts";
 import { Instant, projectParams, Uuid } from "./schemas.ts";
 
@@ -71,17 +71,17 @@ export class SecretsGroup extends HttpApiGroup.make("secrets")
       payload: Value,
       success: [SecretWire, SecretWire.pipe(HttpApiSchema.status(201))],
       error: [BadRequest, NotFound, Conflict, Unprocessable],
-    }).annotate(Access, "write_secret"),
+    }).annotate(RequiredPrivilege, "write_secret"),
     HttpApiEndpoint.post("try", "/:name/try", {
       params: secretParams,
       success: Tried,
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "write_secret"),
+    }).annotate(RequiredPrivilege, "write_secret"),
     HttpApiEndpoint.delete("delete", "/:name", {
       params: secretParams,
       success: HttpApiSchema.NoContent,
       error: [BadRequest, NotFound],
-    }).annotate(Access, "write_secret"),
+    }).annotate(RequiredPrivilege, "write_secret"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/secrets") {}

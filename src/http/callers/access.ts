@@ -6,7 +6,7 @@ import {
   type Privilege,
 } from "../../domain/person/privileges.ts";
 import { includesRole, type MergeRole, type ProjectRole } from "../../domain/person/role.ts";
-import type { Principal, Reached } from "../../store/ports/people/identity.ts";
+import type { Principal, PathRows } from "../../store/ports/people/identity.ts";
 
 export const callerKind = ({ kind, origin }: Principal): CallerKind => (kind === "sandbox" ? kind : origin);
 
@@ -63,7 +63,7 @@ export const lackInto = (
 /** Why the caller's role lacks the privilege in a project that exists for her. Null if it has it. */
 export const lackAt = (
   privilege: Privilege,
-  { role, mergeRole }: Pick<Reached, "role" | "mergeRole">,
+  { role, mergeRole }: Pick<PathRows, "role" | "mergeRole">,
 ): Lack | null => {
   const minimum = neededRole(privilege, mergeRole);
   if (minimum === null || role === null || includesRole(role, minimum)) return null;

@@ -9,7 +9,7 @@ import { clientAddress, NO_PROXIES, type TrustedProxies } from "../../domain/per
 import { Acting, actAs, type Act } from "../../services/audit.ts";
 import type { AuditActor } from "../../store/ports/audit.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
-import type { Arrived } from "../api/access.ts";
+import type { RequestCaller } from "../api/access.ts";
 import { RequestId } from "../answers/respond.ts";
 
 type Request = HttpServerRequest.HttpServerRequest;
@@ -79,7 +79,7 @@ export const auditActor = ({
 
 /** The changes of this effect are the caller's. */
 export const actingAs =
-  (caller: Arrived, request: Request) =>
+  (caller: RequestCaller, request: Request) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.flatMap(unknownAct(request), (act) =>
       Effect.provideService(effect, Acting, {

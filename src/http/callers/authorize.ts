@@ -13,14 +13,14 @@ import { HttpApiError, type HttpApiEndpoint } from "effect/http-api";
 import { parseRecord } from "../../ground/record.ts";
 import { parseUuid, tokenHash, tokenKind } from "../../domain/ids.ts";
 import { Directory } from "../../services/directory.ts";
-import { Identity, type Path, type Principal } from "../../store/ports/people/identity.ts";
+import { Identity, type RequestPath, type Principal } from "../../store/ports/people/identity.ts";
 import type { StoreError } from "../../store/ports/journal.ts";
 import { callerKind, lackAt, findLack, neededRole, reaches, type Lack } from "./access.ts";
 import { actingAs } from "./acting.ts";
 import { requireAllowed } from "./agent-rules.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { privilegeRule, type Privilege } from "../../domain/person/privileges.ts";
-import { Access, Authorized, Caller, type Arrived } from "../api/access.ts";
+import { RequiredPrivilege, Authorized, Caller, type RequestCaller } from "../api/access.ts";
 import {
   type BadRequest,
   badRequest,
@@ -69,7 +69,7 @@ export const forbidden = (caller: Principal, lack: Lack): Forbidden =>
   new Forbidden({ error: lackWords(caller, lack), code: "forbidden" });
 
 /** 404. A bound token hears where it works, the same for every other project, whether or not that one exists (threats.md T02). */
-const noProject = ({ projectId, reached }: Arrived): NotFound => {
+const noProject = ({ projectId, reached }: RequestCaller): NotFound => {
   const refusal = notFound("project");
   return projectId === null || reached?.path.projectId === projectId
     ? refusal
@@ -85,7 +85,7 @@ export const authenticator = Effect.gen(function* () {
   const identity = yield* Identity;
   const { publicUrl } = yield* Addresses;
   const context = yield* Effect.context<Effect.Services<ReturnType<typeof tokenRefused>>>();
-  const findCaller = Effect.fnUntraced(function* (hash: string, path: Path | null) {
+  const findCaller = Effect.fnUntraced(function* (hash: string, path: RequestPath | null) {
     const now = yield* Clock.currentTimeMillis;
     if (path === null) return yield* identity.authenticate(hash, now);
     const arrival = yield* identity.arrive(hash, now, path);
@@ -93,8 +93,8 @@ export const authenticator = Effect.gen(function* () {
   });
   return Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
-    path: Path | null = null,
-  ): Effect.fn.Return<Arrived, StoreError | Unauthorized | Forbidden> {
+    path: RequestPath | null = null,
+  ): Effect.fn.Return<RequestCaller, StoreError | Unauthorized | Forbidden> {
     const header = request.headers["authorization"];
     const hash =
       header === undefined ? yield* sessionHash(request, publicUrl) : hashOfBearer(BEARER.exec(header)?.[1]);
@@ -127,7 +127,7 @@ const hashOfBearer = (token: string | undefined): string | null =>
   token === undefined || tokenKind(token) === null ? null : tokenHash(token);
 
 const endpointPrivilege = (endpoint: HttpApiEndpoint.Top): Privilege | null =>
-  Option.getOrNull(Context.getOption(endpoint.annotations, Access));
+  Option.getOrNull(Context.getOption(endpoint.annotations, RequiredPrivilege));
 
 /** The middleware of every authenticated endpoint. */
 export const authorizedLayer = Layer.effect(
@@ -140,7 +140,7 @@ export const authorizedLayer = Layer.effect(
     /** If the token or its role ends while the body still arrives, the request is refused. */
     const receiveBody = (
       request: HttpServerRequest.HttpServerRequest,
-      caller: Arrived,
+      caller: RequestCaller,
       privilege: Privilege,
     ) =>
       Effect.scoped(
@@ -158,9 +158,9 @@ export const authorizedLayer = Layer.effect(
     const identify = (
       request: HttpServerRequest.HttpServerRequest,
       privilege: Privilege | null,
-      path: Path | null,
+      path: RequestPath | null,
     ) =>
-      answering(authenticate(request, path)).pipe(
+      withApiErrors(authenticate(request, path)).pipe(
         // An ended sandbox's key gets the same answer as any other token here (api.md 6: anything else 403).
         Effect.mapError((error) =>
           error instanceof Unauthorized && privilege === "get_clone_credential" && isServiceKey(request)
@@ -205,7 +205,7 @@ export const authorizedLayer = Layer.effect(
  * Fails with 404 if the project of the path does not exist for the caller, and with 403 if her role lacks the privilege. It passes what
  * does not depend on a role.
  */
-export const requireRole = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+export const requireRole = Effect.fnUntraced(function* (caller: RequestCaller, privilege: Privilege) {
   const { reached } = caller;
   if (neededRole(privilege, "owner") === null) return;
   if (reached === undefined || reached.role === null || !reaches(caller, reached.path.projectId))
@@ -215,14 +215,14 @@ export const requireRole = Effect.fnUntraced(function* (caller: Arrived, privile
 });
 
 /** For a privilege that only a part of a route needs: fails with 403 for a token or a role without it. */
-export const requirePrivilege = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+export const requirePrivilege = Effect.fnUntraced(function* (caller: RequestCaller, privilege: Privilege) {
   const lack = findLack(caller, privilege);
   if (lack !== null) return yield* forbidden(caller, lack);
   yield* requireRole(caller, privilege);
 });
 
 /** Like `requireRole`. Also fails with 403 if the project denies this to agents and the caller is one (agent-rules.ts R1). */
-const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Privilege) {
+const requireHere = Effect.fnUntraced(function* (caller: RequestCaller, privilege: Privilege) {
   yield* requireRole(caller, privilege);
   const { tool } = privilegeRule(privilege);
   const { reached } = caller;
@@ -230,7 +230,7 @@ const requireHere = Effect.fnUntraced(function* (caller: Arrived, privilege: Pri
     yield* requireAllowed(caller, reached.path.projectId, tool);
 });
 
-const toPath = (projectId: string, sid: string | undefined): Path => ({
+const toPath = (projectId: string, sid: string | undefined): RequestPath => ({
   projectId,
   sessionId: parseUuid(sid ?? ""),
 });

@@ -34,10 +34,10 @@ import { Identity } from "../../store/ports/people/identity.ts";
 import { Projects } from "../../store/ports/projects/projects.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { lackAt, findLack, neededRole, reaches } from "../callers/access.ts";
-import type { Arrived } from "../api/access.ts";
+import type { RequestCaller } from "../api/access.ts";
 import { forbidden } from "../callers/authorize.ts";
 import { Forbidden, isApiError, notFound, Unauthorized } from "../api/errors.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { noteSteering } from "../callers/steering.ts";
 import { toUse, Openings, type Use } from "../callers/openings.ts";
 import { currentAttempt, recordLack, tokenRefused, type Attempt } from "../answers/refused-requests.ts";
@@ -205,7 +205,7 @@ const accessFor = Effect.fnUntraced(function* (
 });
 
 /** Whether saved work is this caller's to fetch. A token of a sandbox never may. */
-const mayFetchSaves = (caller: Arrived): boolean =>
+const mayFetchSaves = (caller: RequestCaller): boolean =>
   findLack(caller, "fetch_saved_work") === null &&
   caller.reached?.role != null &&
   lackAt("fetch_saved_work", caller.reached) === null;
@@ -249,7 +249,7 @@ export const writePolicy = Effect.fnUntraced(function* (
 /**
  * Tokens in sandboxes do not use git. Sandboxes use the minted credential, which has its own write policy (api.md 1).
  */
-const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, service }: GitRoute) {
+const userPolicy = Effect.fnUntraced(function* (caller: RequestCaller, { projectId, service }: GitRoute) {
   const isPush = service === "git-receive-pack";
   const privilege = routePrivilege(service);
   if (findLack(caller, privilege) !== null) {
@@ -269,7 +269,7 @@ const userPolicy = Effect.fnUntraced(function* (caller: Arrived, { projectId, se
 });
 
 /** Notes whose sessions a person steers with a push (ref-policy.ts W8). */
-const makeSteering = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
+const makeSteering = Effect.fnUntraced(function* (caller: RequestCaller, projectId: string) {
   const { get } = yield* Sessions;
   const services = yield* Effect.context<Suspensions>();
   const steer = Effect.fnUntraced(function* (id: string) {
@@ -321,7 +321,7 @@ export const gitRoute = <R>(listen: Listen<R>) =>
   HttpRouter.add(
     "*",
     "/v1/git/*",
-    answering(serve(listen)).pipe(
+    withApiErrors(serve(listen)).pipe(
       Effect.catchTag("GitError", (error) =>
         Effect.fail(error.code === "unknown_repository" ? notFound("repository") : gitFailed(error)),
       ),

@@ -10,7 +10,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { Audit, type AuditRequest } from "../../store/ports/audit.ts";
 import { Caller } from "../api/access.ts";
 import { toUse, Openings } from "../callers/openings.ts";
-import { answering, requireProject } from "../steps/answers.ts";
+import { withApiErrors, requireProject } from "../steps/answers.ts";
 import { pageRequest, wireForm } from "../steps/wire.ts";
 import { AuditEventWire, AuditGroup, type filters } from "../api/audit.ts";
 import { Platform } from "../api/platform.ts";
@@ -66,9 +66,9 @@ const answer = Effect.fnUntraced(function* (
 
 export const auditHandlers = HttpApiBuilder.group(Platform.add(AuditGroup), "audit", (handlers) =>
   handlers
-    .handle("list", ({ query, request }) => answering(answer(query, request)))
+    .handle("list", ({ query, request }) => withApiErrors(answer(query, request)))
     .handle("listOfProject", ({ params, query, request }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           yield* requireProject(yield* Caller, params.pid);
           return yield* answer({ ...query, project: params.pid }, request);

@@ -6,7 +6,7 @@ import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, notFound } from "../api/errors.ts";
 import { PAGE_DEFAULT } from "../api/schemas.ts";
-import { answering, ensureConversation, sessionFor } from "../steps/answers.ts";
+import { withApiErrors, ensureConversation, sessionFor } from "../steps/answers.ts";
 import { instant } from "../steps/wire.ts";
 import { conversationWire } from "../steps/sessions/conversation-wire.ts";
 import { ConversationGroup } from "../api/sessions/conversation.ts";
@@ -54,28 +54,28 @@ export const conversationHandlers = HttpApiBuilder.group(
   (handlers) =>
     handlers
       .handle("get", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             return yield* page((yield* sessionFor(yield* Caller, params)).id, query);
           }),
         ),
       )
       .handle("search", ({ params, query }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             return yield* search((yield* sessionFor(yield* Caller, params)).id, query.search ?? "");
           }),
         ),
       )
       .handle("output", ({ params }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             return yield* output((yield* sessionFor(yield* Caller, params)).id, params.id);
           }),
         ),
       )
       .handle("text", ({ params }) =>
-        answering(
+        withApiErrors(
           Effect.gen(function* () {
             return yield* text((yield* sessionFor(yield* Caller, params)).id, params.id);
           }),

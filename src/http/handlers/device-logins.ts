@@ -5,11 +5,11 @@ import { HttpApiBuilder } from "effect/http-api";
 import type { AuditAction } from "../../domain/person/audit.ts";
 import { readCode, MISSES_MAX, MISSES_MS } from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
-import { withAudit, type Said } from "../../services/audit.ts";
+import { withAudit, type AuditEntry } from "../../services/audit.ts";
 import { DeviceLogins, type DeviceGrant, type DeviceLogin } from "../../store/ports/people/device-logins.ts";
 import { Caller } from "../api/access.ts";
 import { badRequest, NotFound, TooMany } from "../api/errors.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { tokenGrant, type WantedGrant } from "../steps/token-grant.ts";
 import { instant, instantOrNull } from "../steps/wire.ts";
 import { DeviceLoginsGroup } from "../api/device-logins.ts";
@@ -51,7 +51,7 @@ const wire = ({ id, client, address, userAgent, createdAt, expiresAt }: DeviceLo
 /** A decision on the audit record. A wrong code has none. */
 const decidedBy =
   (action: AuditAction, { projectId, expiresAt }: DeviceGrant = { projectId: null, expiresAt: null }) =>
-  (login: DeviceLogin | "too_many" | null): Said | null =>
+  (login: DeviceLogin | "too_many" | null): AuditEntry | null =>
     login === null || login === "too_many"
       ? null
       : {
@@ -83,7 +83,7 @@ export const deviceLoginHandlers = HttpApiBuilder.group(
   "deviceLogins",
   (handlers) =>
     handlers
-      .handle("lookAtDeviceLogin", ({ payload }) => answering(look(payload)))
-      .handle("approveDeviceLogin", ({ payload }) => answering(approve(payload)))
-      .handle("denyDeviceLogin", ({ payload }) => answering(deny(payload))),
+      .handle("lookAtDeviceLogin", ({ payload }) => withApiErrors(look(payload)))
+      .handle("approveDeviceLogin", ({ payload }) => withApiErrors(approve(payload)))
+      .handle("denyDeviceLogin", ({ payload }) => withApiErrors(deny(payload))),
 );

@@ -19,7 +19,7 @@ import { Caller } from "../api/access.ts";
 import { type FirePage, FiresGroup, QueueWire, type statusQuery } from "../api/triggers/fires.ts";
 import { HandMessage } from "../api/triggers/triggers.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, checkedByType, requireProject } from "../steps/answers.ts";
+import { withApiErrors, typedResponse, requireProject } from "../steps/answers.ts";
 import { fireByHand, handWords, lastFiredAt } from "../steps/projects/hand-fires.ts";
 import { fireWire, pageRequest, wireForm } from "../steps/wire.ts";
 import { Platform } from "../api/platform.ts";
@@ -41,7 +41,7 @@ const list = Effect.fnUntraced(function* (
     hasFailed: query.outcome === "failed",
   };
   const page = yield* (yield* Fires).list(pid, request);
-  return checkedByType<typeof FirePage.Encoded>({
+  return typedResponse<typeof FirePage.Encoded>({
     fires: page.items.map(fireWire),
     next_cursor: page.nextCursor,
   });
@@ -217,10 +217,10 @@ const queuePage = Effect.fnUntraced(function* (query: Parameters<typeof pageRequ
 
 export const firesHandlers = HttpApiBuilder.group(Platform.add(FiresGroup), "fires", (handlers) =>
   handlers
-    .handle("ofProject", ({ params, query }) => answering(list(params.pid, query.slug ?? null, query)))
-    .handle("ofTrigger", ({ params, query }) => answering(list(params.pid, params.slug, query)))
-    .handle("get", ({ params }) => answering(get(params)))
-    .handle("replay", ({ params }) => answering(replay(params)))
-    .handle("cancel", ({ params }) => answering(cancel(params)))
-    .handle("queue", ({ query }) => answering(queuePage(query))),
+    .handle("ofProject", ({ params, query }) => withApiErrors(list(params.pid, query.slug ?? null, query)))
+    .handle("ofTrigger", ({ params, query }) => withApiErrors(list(params.pid, params.slug, query)))
+    .handle("get", ({ params }) => withApiErrors(get(params)))
+    .handle("replay", ({ params }) => withApiErrors(replay(params)))
+    .handle("cancel", ({ params }) => withApiErrors(cancel(params)))
+    .handle("queue", ({ query }) => withApiErrors(queuePage(query))),
 );

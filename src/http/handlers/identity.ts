@@ -15,7 +15,7 @@ import { Caller } from "../api/access.ts";
 import { Conflict, notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
 import { mayOperate } from "../callers/operator-account.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { tokenGrant, type WantedGrant } from "../steps/token-grant.ts";
 import { accountWire, instantOrNull, pageRequest, tokenWire, wireForm } from "../steps/wire.ts";
 import { BrowserWire, IdentityGroup, IdentityWire } from "../api/identity.ts";
@@ -97,9 +97,9 @@ const removeIdentity = Effect.fnUntraced(function* (id: string) {
 
 export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup), "identity", (handlers) =>
   handlers
-    .handle("me", () => answering(me))
+    .handle("me", () => withApiErrors(me))
     .handle("listTokens", ({ query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const caller = yield* Caller;
           const owner = { accountId: caller.accountId, userId: listReader(caller) };
@@ -108,9 +108,9 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
         }),
       ),
     )
-    .handle("createToken", ({ payload }) => answering(createToken(payload)))
+    .handle("createToken", ({ payload }) => withApiErrors(createToken(payload)))
     .handle("deleteToken", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const caller = yield* Caller;
           const owner = { accountId: caller.accountId, userId: listReader(caller) };
@@ -123,7 +123,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
       ),
     )
     .handle("listBrowsers", ({ query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const { user, tokenId } = yield* Caller;
           const now = yield* Clock.currentTimeMillis;
@@ -134,7 +134,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
       ),
     )
     .handle("endBrowsers", () =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const { user } = yield* Caller;
           const row = { action: "browser.all_ended", target: user.id } as const;
@@ -144,7 +144,7 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
       ),
     )
     .handle("listIdentities", () =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const providers = yield* SignInProviders;
           const identities = yield* (yield* Identities).list((yield* Caller).user.id);
@@ -152,9 +152,9 @@ export const identityHandlers = HttpApiBuilder.group(Platform.add(IdentityGroup)
         }),
       ),
     )
-    .handle("removeIdentity", ({ params }) => answering(removeIdentity(params.id)))
+    .handle("removeIdentity", ({ params }) => withApiErrors(removeIdentity(params.id)))
     .handle("endBrowser", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const row = { action: "browser.ended", target: params.id } as const;
           const ending = (yield* BrowserSessions).end((yield* Caller).user.id, params.id);

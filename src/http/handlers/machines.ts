@@ -25,7 +25,13 @@ import { Transitions } from "../../store/ports/transitions.ts";
 import { Caller } from "../api/access.ts";
 import { notFound } from "../api/errors.ts";
 import { Limits } from "../limits.ts";
-import { answering, ensureConversation, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
+import {
+  withApiErrors,
+  ensureConversation,
+  projectFor,
+  requireProject,
+  sessionFor,
+} from "../steps/answers.ts";
 import { triggerFor, type TriggerPath } from "../steps/projects/hand-fires.ts";
 import { machineView } from "../steps/machine-view.ts";
 import { triggerListing } from "../steps/projects/trigger-listing.ts";
@@ -317,10 +323,10 @@ const machines = DEFINITIONS.map(({ name, initial, states, arrows }) => ({
 export const machinesHandlers = HttpApiBuilder.group(Platform.add(MachinesGroup), "machines", (handlers) =>
   handlers
     .handle("list", () => Effect.succeed({ machines }))
-    .handle("account", ({ query }) => answering(account(query)))
-    .handle("session", ({ params, query }) => answering(session(params, query)))
-    .handle("sandbox", ({ params, query }) => answering(sandbox(params, query)))
-    .handle("conversation", ({ params, query }) => answering(conversation(params, query)))
-    .handle("changeRequest", ({ params, query }) => answering(changeRequest(params, query)))
-    .handle("trigger", ({ params, query }) => answering(trigger(params, query))),
+    .handle("account", ({ query }) => withApiErrors(account(query)))
+    .handle("session", ({ params, query }) => withApiErrors(session(params, query)))
+    .handle("sandbox", ({ params, query }) => withApiErrors(sandbox(params, query)))
+    .handle("conversation", ({ params, query }) => withApiErrors(conversation(params, query)))
+    .handle("changeRequest", ({ params, query }) => withApiErrors(changeRequest(params, query)))
+    .handle("trigger", ({ params, query }) => withApiErrors(trigger(params, query))),
 );

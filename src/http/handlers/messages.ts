@@ -38,7 +38,7 @@ import { noteSteering } from "../callers/steering.ts";
 import { requireFewBytes, requireKnown } from "../steps/sessions/attached-files.ts";
 import { refuseSecrets } from "../steps/sessions/message-secrets.ts";
 import { takesNoMessages, unknownModel } from "../answers/refusals.ts";
-import { answering, ensureConversation, sessionFor } from "../steps/answers.ts";
+import { withApiErrors, ensureConversation, sessionFor } from "../steps/answers.ts";
 import { answerWire, itemWire } from "../steps/sessions/conversation-wire.ts";
 import { checkEffort, checkModelName } from "../steps/sessions/model-names.ts";
 import { restartSession, type RestartWish } from "../steps/sessions/restarting.ts";
@@ -386,18 +386,18 @@ const unreachable = () =>
 export const messagesHandlers = HttpApiBuilder.group(Platform.add(MessagesGroup), "messages", (handlers) =>
   handlers
     .handle("post", ({ params, payload }) =>
-      answering(
+      withApiErrors(
         Effect.map(post(params, payload), ({ message, isNew }) =>
           HttpServerResponse.jsonUnsafe({ message: itemWire(message) }, { status: isNew ? 201 : 200 }),
         ),
       ),
     )
-    .handle("cancel", ({ params }) => answering(cancel(params)))
-    .handle("interrupt", ({ params }) => answering(interrupt(params)))
-    .handle("resume", ({ params }) => answering(resume(params)))
-    .handle("answer", ({ params, payload }) => answering(answer(params, payload)))
+    .handle("cancel", ({ params }) => withApiErrors(cancel(params)))
+    .handle("interrupt", ({ params }) => withApiErrors(interrupt(params)))
+    .handle("resume", ({ params }) => withApiErrors(resume(params)))
+    .handle("answer", ({ params, payload }) => withApiErrors(answer(params, payload)))
     .handle("models", ({ params }) =>
-      answering(
+      withApiErrors(
         models(params).pipe(
           Effect.catchTags({
             DaemonUnreachable: unreachable,

@@ -18,7 +18,7 @@ import { Caller } from "../api/access.ts";
 import { Conflict } from "../api/errors.ts";
 import { ThisNode } from "../limits.ts";
 import { requireOperatorAccount } from "../callers/operator-account.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { findProblems } from "../../services/problems.ts";
 import { wireForm } from "../steps/wire.ts";
 import { DoctorWire, OperatorGroup, ServiceWire } from "../api/operator.ts";
@@ -165,7 +165,7 @@ const resume = Effect.gen(function* () {
 
 export const operatorHandlers = HttpApiBuilder.group(Platform.add(OperatorGroup), "operator", (handlers) =>
   handlers
-    .handle("show", () => answering(show))
-    .handle("examine", () => answering(examine))
-    .handle("resume", () => answering(resume)),
+    .handle("show", () => withApiErrors(show))
+    .handle("examine", () => withApiErrors(examine))
+    .handle("resume", () => withApiErrors(resume)),
 );

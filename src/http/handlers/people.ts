@@ -16,7 +16,7 @@ import { Projects } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { Conflict, notFound, Unprocessable } from "../api/errors.ts";
 import { Addresses } from "../limits.ts";
-import { answering, requireProject } from "../steps/answers.ts";
+import { withApiErrors, requireProject } from "../steps/answers.ts";
 import { pageRequest, wireForm } from "../steps/wire.ts";
 import { InvitationWire, PeopleGroup, PersonWire } from "../api/people.ts";
 import { Platform } from "../api/platform.ts";
@@ -147,7 +147,7 @@ const renameAccount = Effect.fnUntraced(function* (name: string) {
 export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "people", (handlers) =>
   handlers
     .handle("list", ({ query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const page = yield* (yield* People).list((yield* Caller).accountId, pageRequest(query));
           return { people: page.items.map(personForm), next_cursor: page.nextCursor };
@@ -155,7 +155,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
       ),
     )
     .handle("update", ({ params, payload }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const { accountId } = yield* Caller;
           const { id } = params;
@@ -171,10 +171,10 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
         }),
       ),
     )
-    .handle("updateAccount", ({ payload }) => answering(renameAccount(payload.name)))
-    .handle("deactivate", ({ params }) => answering(deactivate(params.id)))
+    .handle("updateAccount", ({ payload }) => withApiErrors(renameAccount(payload.name)))
+    .handle("deactivate", ({ params }) => withApiErrors(deactivate(params.id)))
     .handle("reactivate", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const reactivation = (yield* People).reactivate((yield* Caller).accountId, params.id);
           return yield* personAnswer(yield* reactivation.pipe(withAudit(stateChanged("person.reactivated"))));
@@ -182,7 +182,7 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
       ),
     )
     .handle("invitations", ({ query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis;
           const { accountId } = yield* Caller;
@@ -191,9 +191,9 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
         }),
       ),
     )
-    .handle("invite", ({ payload }) => answering(invite(payload)))
+    .handle("invite", ({ payload }) => withApiErrors(invite(payload)))
     .handle("revoke", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis;
           const { accountId } = yield* Caller;
@@ -205,13 +205,13 @@ export const peopleHandlers = HttpApiBuilder.group(Platform.add(PeopleGroup), "p
       ),
     )
     .handle("members", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           yield* requireProject(yield* Caller, params.pid);
           return { members: (yield* (yield* People).members(params.pid)).map(showMember) };
         }),
       ),
     )
-    .handle("grant", ({ params, payload }) => answering(grant(params, payload.role)))
-    .handle("revokeGrant", ({ params }) => answering(grant(params, null))),
+    .handle("grant", ({ params, payload }) => withApiErrors(grant(params, payload.role)))
+    .handle("revokeGrant", ({ params }) => withApiErrors(grant(params, null))),
 );

@@ -21,7 +21,7 @@ import type { Taken } from "../../store/ports/errors.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, badRequest, Conflict, Forbidden, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, projectFor, projectPage } from "../steps/answers.ts";
+import { withApiErrors, projectFor, projectPage } from "../steps/answers.ts";
 import { ImportPolicy } from "../limits.ts";
 import { deleteProject, restoreProject } from "../steps/projects/deleting.ts";
 import { projectPaths } from "../steps/projects/project-paths.ts";
@@ -248,34 +248,36 @@ const moveDefaultBranch = Effect.fnUntraced(function* (
 export const projectsHandlers = HttpApiBuilder.group(Platform.add(ProjectsGroup), "projects", (handlers) =>
   handlers
     .handle("list", ({ query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const { items, nextCursor } = yield* projectPage(yield* Caller, query);
           return { projects: items.map(projectWire), next_cursor: nextCursor };
         }),
       ),
     )
-    .handle("create", ({ payload }) => answering(create(payload)))
+    .handle("create", ({ payload }) => withApiErrors(create(payload)))
     .handle("get", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           return projectWire(yield* projectFor(yield* Caller, params.pid));
         }),
       ),
     )
-    .handle("setup", ({ params }) => answering(projectSetup(params.pid)))
-    .handle("sessionOptions", ({ params }) => answering(listSessionOptions(params.pid)))
-    .handle("paths", ({ params, query }) => answering(projectPaths(params.pid, query)))
-    .handle("usage", ({ params, query }) => answering(projectUsage(params.pid, query)))
-    .handle("checkRepository", ({ payload }) => answering(check(payload)))
-    .handle("checkConnection", ({ params }) => answering(checkConnection(params.pid)))
-    .handle("update", ({ params, payload }) => answering(update(params.pid, payload)))
-    .handle("delete", ({ params }) => answering(deleteProject(params.pid)))
-    .handle("restore", ({ params }) => answering(restoreProject(params.pid)))
-    .handle("replaceCredential", ({ params, payload }) => answering(replaceCredential(params.pid, payload)))
-    .handle("removeCredential", ({ params }) => answering(removeCredential(params.pid)))
+    .handle("setup", ({ params }) => withApiErrors(projectSetup(params.pid)))
+    .handle("sessionOptions", ({ params }) => withApiErrors(listSessionOptions(params.pid)))
+    .handle("paths", ({ params, query }) => withApiErrors(projectPaths(params.pid, query)))
+    .handle("usage", ({ params, query }) => withApiErrors(projectUsage(params.pid, query)))
+    .handle("checkRepository", ({ payload }) => withApiErrors(check(payload)))
+    .handle("checkConnection", ({ params }) => withApiErrors(checkConnection(params.pid)))
+    .handle("update", ({ params, payload }) => withApiErrors(update(params.pid, payload)))
+    .handle("delete", ({ params }) => withApiErrors(deleteProject(params.pid)))
+    .handle("restore", ({ params }) => withApiErrors(restoreProject(params.pid)))
+    .handle("replaceCredential", ({ params, payload }) =>
+      withApiErrors(replaceCredential(params.pid, payload)),
+    )
+    .handle("removeCredential", ({ params }) => withApiErrors(removeCredential(params.pid)))
     .handle("sync", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const project = yield* projectFor(yield* Caller, params.pid);
           yield* (yield* Manifests).sync(project);

@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api";
 import { mintCredential } from "../../services/sessions/clone-credential.ts";
 import { Sessions } from "../../store/ports/sessions/sessions.ts";
 import { Caller } from "../api/access.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { forbidden } from "../callers/authorize.ts";
 import { Addresses, Limits } from "../limits.ts";
 import { SandboxGroup } from "../api/sessions/sandbox.ts";
@@ -25,5 +25,5 @@ const cloneCredential = Effect.fnUntraced(function* (projectId: string) {
 });
 
 export const sandboxHandlers = HttpApiBuilder.group(Platform.add(SandboxGroup), "sandbox", (handlers) =>
-  handlers.handle("cloneCredential", ({ params }) => answering(cloneCredential(params.pid))),
+  handlers.handle("cloneCredential", ({ params }) => withApiErrors(cloneCredential(params.pid))),
 );

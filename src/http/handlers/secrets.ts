@@ -22,12 +22,12 @@ import {
   sealSecret,
   type SecretIssue,
   unsealSecret,
-  unseenCharacters,
+  invisibleCharacters,
 } from "../../domain/secret/secret.ts";
 import { Secrets, type StoredSecret } from "../../store/ports/projects/secrets.ts";
 import { Caller } from "../api/access.ts";
 import { BadRequest, Conflict, notFound, Unprocessable } from "../api/errors.ts";
-import { answering, projectFor } from "../steps/answers.ts";
+import { withApiErrors, projectFor } from "../steps/answers.ts";
 import { wireForm } from "../steps/wire.ts";
 import { SecretsGroup, SecretWire, type Value } from "../api/secrets.ts";
 import { Platform } from "../api/platform.ts";
@@ -37,7 +37,7 @@ const showSecret = (secret: StoredSecret, { value, now }: { readonly value: stri
   secretForm({
     ...secret,
     masked: isMasked(Buffer.byteLength(value)),
-    unseen: unseenCharacters(value),
+    unseen: invisibleCharacters(value),
     previousValidUntil:
       secret.previousUntil === null || secret.previousUntil <= now ? null : secret.previousUntil,
     provider: triedProvider(secret.name)?.id ?? null,
@@ -166,17 +166,17 @@ const checkKey = Effect.fnUntraced(function* (params: { readonly pid: string; re
 
 export const secretsHandlers = HttpApiBuilder.group(Platform.add(SecretsGroup), "secrets", (handlers) =>
   handlers
-    .handle("list", ({ params }) => answering(list(params.pid)))
+    .handle("list", ({ params }) => withApiErrors(list(params.pid)))
     .handle("put", ({ params, payload }) =>
-      answering(
+      withApiErrors(
         Effect.map(put(params, payload), ({ isNew, secret }) =>
           HttpServerResponse.jsonUnsafe(secret, { status: isNew ? 201 : 200 }),
         ),
       ),
     )
-    .handle("try", ({ params }) => answering(checkKey(params)))
+    .handle("try", ({ params }) => withApiErrors(checkKey(params)))
     .handle("delete", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const project = yield* projectFor(yield* Caller, params.pid);
           const bad = checkSecretName(params.name);

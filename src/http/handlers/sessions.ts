@@ -5,7 +5,7 @@ import * as Result from "effect/Result";
 import type * as Schema from "effect/Schema";
 import { HttpServerResponse } from "effect/http";
 import { HttpApiBuilder } from "effect/http-api";
-import { askedFor, auditedChange, unlessSame } from "../../services/audit.ts";
+import { auditedAsk, auditedChange, unlessSame } from "../../services/audit.ts";
 import { Admitter } from "../../services/triggers/admission.ts";
 import { Actors } from "../../services/actors.ts";
 import { Directory } from "../../services/directory.ts";
@@ -41,7 +41,7 @@ import type { Project } from "../../store/ports/projects/projects.ts";
 import { lackAt, findLack, listReader } from "../callers/access.ts";
 import type { Privilege } from "../../domain/person/privileges.ts";
 import { parentSession } from "../callers/agent-rules.ts";
-import { Caller, type Arrived } from "../api/access.ts";
+import { Caller, type RequestCaller } from "../api/access.ts";
 import {
   type CreateSession,
   type listQuery,
@@ -60,7 +60,7 @@ import {
   unknownModel,
 } from "../answers/refusals.ts";
 import { giveOwnCredentials, shownOwnCredentials } from "../steps/own-credentials.ts";
-import { answering, checkedByType, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
+import { withApiErrors, typedResponse, projectFor, requireProject, sessionFor } from "../steps/answers.ts";
 import { Limits } from "../limits.ts";
 import { queuedWire, queueFull, requestFor } from "../steps/sessions/queued-session.ts";
 import { makePreview } from "../relay/preview.ts";
@@ -209,7 +209,7 @@ const beginSession = Effect.fnUntraced(function* (
   yield* claimUploads(request);
   const admission = yield* (yield* Admitter)
     .admit(project.accountId, request)
-    .pipe(askedFor(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));
+    .pipe(auditedAsk(row, ({ outcome }: { readonly outcome: string }) => NOT_ADMITTED[outcome] ?? null));
   if (admission.outcome === "refused") return yield* capReached(admission);
   if (admission.outcome === "children_full") return yield* childrenFull(admission);
   if (admission.outcome === "queue_full") return yield* queueFull(admission);
@@ -293,7 +293,7 @@ export const remove = Effect.fnUntraced(function* (params: SessionPath) {
   const actors = yield* Actors;
   yield* actors.session(session.id, { type: "delete.requested" }).pipe(
     Effect.catchTag("CapReached", Effect.die),
-    askedFor({ action: "session.delete", target: session.id }, () => null),
+    auditedAsk({ action: "session.delete", target: session.id }, () => null),
   );
 });
 
@@ -373,13 +373,13 @@ const listRequest = (
 });
 
 /** Whether the caller has the privilege in the project of the request's path. */
-const mayHere = (caller: Arrived, privilege: Privilege): boolean =>
+const mayHere = (caller: RequestCaller, privilege: Privilege): boolean =>
   findLack(caller, privilege) === null &&
   caller.reached !== undefined &&
   lackAt(privilege, caller.reached) === null;
 
 const pageAnswer = ({ items, nextCursor }: Page<ShownSession>) =>
-  checkedByType<typeof SessionPage.Encoded>({
+  typedResponse<typeof SessionPage.Encoded>({
     sessions: items.map(shownWire),
     next_cursor: nextCursor,
   });
@@ -402,14 +402,14 @@ const listAll = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof li
 export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup), "sessions", (handlers) =>
   handlers
     .handle("create", ({ params, payload, query }) =>
-      answering(
+      withApiErrors(
         Effect.map(create(params.pid, payload, query.queue === "true"), (session) =>
           session.status === "queued" ? HttpServerResponse.jsonUnsafe(session, { status: 202 }) : session,
         ),
       ),
     )
     .handle("list", ({ params, query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const caller = yield* Caller;
           yield* requireProject(caller, params.pid);
@@ -421,37 +421,37 @@ export const sessionsHandlers = HttpApiBuilder.group(Platform.add(SessionsGroup)
         }),
       ),
     )
-    .handle("listAll", ({ query }) => answering(listAll(query)))
+    .handle("listAll", ({ query }) => withApiErrors(listAll(query)))
     .handle("get", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const session = yield* shownOne(yield* sessionFor(yield* Caller, params));
-          return checkedByType<typeof SessionWire.Encoded>(session);
+          return typedResponse<typeof SessionWire.Encoded>(session);
         }),
       ),
     )
-    .handle("update", ({ params, payload }) => answering(update(params, payload)))
-    .handle("see", ({ params }) => answering(see(params)))
+    .handle("update", ({ params, payload }) => withApiErrors(update(params, payload)))
+    .handle("see", ({ params }) => withApiErrors(see(params)))
     .handle("stop", ({ params, payload }) =>
-      answering(Effect.flatMap(stopSession(params, payload ?? {}), ({ id }) => reread(id))),
+      withApiErrors(Effect.flatMap(stopSession(params, payload ?? {}), ({ id }) => reread(id))),
     )
-    .handle("turnSaves", ({ params }) => answering(turnSaves(params)))
-    .handle("deleteSave", ({ params }) => answering(deleteSave(params)))
-    .handle("saves", ({ params }) => answering(projectSaves(params.pid)))
-    .handle("ownCredentials", ({ params }) => answering(shownOwnCredentials(params)))
-    .handle("giveOwnCredentials", ({ params }) => answering(giveOwnCredentials(params)))
-    .handle("restart", ({ params, payload }) => answering(restart(params, payload ?? {})))
-    .handle("delete", ({ params }) => answering(remove(params)))
-    .handle("changes", ({ params, query }) => answering(sessionChanges(params, query)))
-    .handle("diff", ({ params, query }) => answering(sessionDiff(params, query)))
-    .handle("workspaceChanges", ({ params }) => answering(readWorkspaceChanges(params)))
-    .handle("workspaceDiff", ({ params, query }) => answering(readWorkspaceDiff(params, query)))
-    .handle("workspaceFiles", ({ params, query }) => answering(readWorkspaceFiles(params, query)))
-    .handle("ports", ({ params }) => answering(sessionPorts(params)))
-    .handle("terminal", ({ params }) => answering(terminalOffer(params)))
-    .handle("preview", ({ params, payload }) => answering(makePreview(params, payload.port)))
+    .handle("turnSaves", ({ params }) => withApiErrors(turnSaves(params)))
+    .handle("deleteSave", ({ params }) => withApiErrors(deleteSave(params)))
+    .handle("saves", ({ params }) => withApiErrors(projectSaves(params.pid)))
+    .handle("ownCredentials", ({ params }) => withApiErrors(shownOwnCredentials(params)))
+    .handle("giveOwnCredentials", ({ params }) => withApiErrors(giveOwnCredentials(params)))
+    .handle("restart", ({ params, payload }) => withApiErrors(restart(params, payload ?? {})))
+    .handle("delete", ({ params }) => withApiErrors(remove(params)))
+    .handle("changes", ({ params, query }) => withApiErrors(sessionChanges(params, query)))
+    .handle("diff", ({ params, query }) => withApiErrors(sessionDiff(params, query)))
+    .handle("workspaceChanges", ({ params }) => withApiErrors(readWorkspaceChanges(params)))
+    .handle("workspaceDiff", ({ params, query }) => withApiErrors(readWorkspaceDiff(params, query)))
+    .handle("workspaceFiles", ({ params, query }) => withApiErrors(readWorkspaceFiles(params, query)))
+    .handle("ports", ({ params }) => withApiErrors(sessionPorts(params)))
+    .handle("terminal", ({ params }) => withApiErrors(terminalOffer(params)))
+    .handle("preview", ({ params, payload }) => withApiErrors(makePreview(params, payload.port)))
     .handle("sandbox", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const session = yield* sessionFor(yield* Caller, params);
           const sandbox = yield* (yield* Sandboxes).newest(session.id);

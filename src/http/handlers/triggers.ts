@@ -20,7 +20,7 @@ import { confirmedSkip, skipSuspicions } from "../../services/triggers/own-event
 import { Caller } from "../api/access.ts";
 import { badRequest } from "../api/errors.ts";
 import { promptTooLarge } from "../answers/refusals.ts";
-import { answering, projectFor, projectPage } from "../steps/answers.ts";
+import { withApiErrors, projectFor, projectPage } from "../steps/answers.ts";
 import {
   fireByHand,
   handWords,
@@ -126,20 +126,20 @@ const previewVariables = (
 export const triggersHandlers = HttpApiBuilder.group(Platform.add(TriggersGroup), "triggers", (handlers) =>
   handlers
     .handle("list", ({ params }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           return yield* triggerListing(yield* projectFor(yield* Caller, params.pid));
         }),
       ),
     )
     .handle("listAll", ({ query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           const { items, nextCursor } = yield* projectPage(yield* Caller, query);
           return { projects: yield* triggerSummaries(items), next_cursor: nextCursor };
         }),
       ),
     )
-    .handle("fire", ({ params, payload }) => answering(fire(params, payload)))
-    .handle("preview", ({ params, payload }) => answering(preview(params, payload))),
+    .handle("fire", ({ params, payload }) => withApiErrors(fire(params, payload)))
+    .handle("preview", ({ params, payload }) => withApiErrors(preview(params, payload))),
 );

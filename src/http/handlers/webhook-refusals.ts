@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { HttpApiBuilder } from "effect/http-api";
 import { WebhookRefusals } from "../../store/ports/triggers/webhook-refusals.ts";
 import { Caller } from "../api/access.ts";
-import { answering, requireProject } from "../steps/answers.ts";
+import { withApiErrors, requireProject } from "../steps/answers.ts";
 import { pageRequest, wireForm } from "../steps/wire.ts";
 import { RefusalWire, WebhookRefusalsGroup } from "../api/triggers/webhook-refusals.ts";
 import { Platform } from "../api/platform.ts";
@@ -15,7 +15,7 @@ export const webhookRefusalsHandlers = HttpApiBuilder.group(
   "webhookRefusals",
   (handlers) =>
     handlers.handle("list", ({ params, query }) =>
-      answering(
+      withApiErrors(
         Effect.gen(function* () {
           yield* requireProject(yield* Caller, params.pid);
           const page = yield* (yield* WebhookRefusals).list(params.pid, {

@@ -15,7 +15,7 @@ import { Identity } from "../../store/ports/people/identity.ts";
 import { ProjectUsage } from "../../store/ports/projects/project-usage.ts";
 import { findLack } from "../callers/access.ts";
 import { isApiError, notFound } from "../api/errors.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { authenticator, forbidden } from "../callers/authorize.ts";
 import { requireOperatorAccount } from "../callers/operator-account.ts";
 import { apiErrorResponse } from "../answers/respond.ts";
@@ -145,7 +145,7 @@ export const metricsRoute = <R>(features: FeatureMetrics<R>) =>
   HttpRouter.add(
     "GET",
     "/metrics",
-    answering(expose(features)).pipe(
+    withApiErrors(expose(features)).pipe(
       Effect.catch((error) =>
         isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
       ),

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { HttpServerResponse } from "effect/http";
 import { actingUnknown } from "../callers/acting.ts";
 import { isApiError } from "../api/errors.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 import { apiErrorResponse } from "../answers/respond.ts";
 import { dashboardCookie, type DashboardSession, isSecure } from "./dashboard-sessions.ts";
@@ -24,6 +24,6 @@ export const withCookie = Effect.fnUntraced(function* (
 });
 
 export const withErrors = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.catch(answering(actingUnknown(handler)), (error: unknown) =>
+  Effect.catch(withApiErrors(actingUnknown(handler)), (error: unknown) =>
     isApiError(error) ? Effect.succeed(apiErrorResponse(error)) : Effect.die(error),
   );

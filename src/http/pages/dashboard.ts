@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http";
 import { tokenHash, tokenKind } from "../../domain/ids.ts";
-import { withAudit, refusedEntry } from "../../services/audit.ts";
+import { withAudit, recordRefusedEntry } from "../../services/audit.ts";
 import { BrowserSessions, type SignedInPerson } from "../../store/ports/people/browser-sessions.ts";
 import { Forbidden } from "../api/errors.ts";
 import { actingAs, signedInActor } from "../callers/acting.ts";
@@ -70,7 +70,7 @@ const signIn = Effect.gen(function* () {
   const user = hash === null ? null : yield* opening;
   // Tokens in sandboxes cannot open the dashboard: an agent is not a person.
   if (user === null) {
-    yield* refusedEntry({ action: "sign_in", changes: { by: "token" } });
+    yield* recordRefusedEntry({ action: "sign_in", changes: { by: "token" } });
     const refusal = hash === null ? Effect.succeed(unauthorized()) : tokenRefused(hash, null, unauthorized());
     return yield* Effect.flatMap(refusal, Effect.fail);
   }
@@ -79,7 +79,7 @@ const signIn = Effect.gen(function* () {
 
 /** A used or unknown code leads to the page, which says so and asks for a token. */
 const linkRefused = Effect.as(
-  refusedEntry({ action: "sign_in", changes: { by: "link" } }),
+  recordRefusedEntry({ action: "sign_in", changes: { by: "link" } }),
   HttpServerResponse.redirect("/?link=refused", { status: 303 }),
 );
 

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect";
 import * as Schema from "effect/Schema";
 import { HttpRouter, HttpServerResponse } from "effect/http";
 import { tokenHash } from "../../domain/ids.ts";
-import { withAudit, refusedEntry } from "../../services/audit.ts";
+import { withAudit, recordRefusedEntry } from "../../services/audit.ts";
 import { newAccessToken, newUuid } from "../../services/entropy.ts";
 import { BrowserSessions } from "../../store/ports/people/browser-sessions.ts";
 import { People } from "../../store/ports/people/people.ts";
@@ -28,7 +28,7 @@ const TEXT = { field: "code", words: "must be text" };
 const NAME = { field: "name", words: `must be one line of 1 to ${NAME_MAX} characters` };
 
 const invalid = Effect.gen(function* () {
-  yield* refusedEntry({ action: "invitation.accepted" });
+  yield* recordRefusedEntry({ action: "invitation.accepted" });
   return yield* new NotFound({
     error: "This invitation is used, revoked or expired. Ask the person who sent it for another one.",
     code: "invitation_invalid",

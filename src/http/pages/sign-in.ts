@@ -13,7 +13,7 @@ import {
   type ProviderId,
   type SignInCause,
 } from "../../domain/person/sign-in.ts";
-import { withAudit, refusedEntry } from "../../services/audit.ts";
+import { withAudit, recordRefusedEntry } from "../../services/audit.ts";
 import { newPassword, newUuid } from "../../services/entropy.ts";
 import {
   SignInProviders,
@@ -149,7 +149,7 @@ const refusedSignIn = Effect.fnUntraced(function* (by: ProviderId, { outcome, ca
   (yield* Measures).count("sign_ins_total", { provider: by, outcome });
   const words = why ?? (cause == null ? outcome : SIGN_IN_CAUSES[cause]);
   yield* Effect.logWarning("a sign-in was refused", { provider: by, kind: outcome, why: words });
-  yield* refusedEntry({
+  yield* recordRefusedEntry({
     action: "sign_in",
     changes: {
       by,
@@ -215,7 +215,7 @@ const link = Effect.fnUntraced(function* (
   if (outcome === "linked")
     return yield* withoutFlow(HttpServerResponse.redirect(flow.returnTo, { status: 303 }));
   yield* Effect.logWarning("a sign-in was not added", { provider: flow.provider, why: outcome });
-  yield* refusedEntry({
+  yield* recordRefusedEntry({
     action: "identity.linked",
     target: userId,
     changes: { by: flow.provider, why: outcome },

@@ -23,7 +23,7 @@ import {
   type Attachment,
 } from "../../store/ports/sessions/conversations.ts";
 import { Uploads, UPLOADS_KEPT_MAX } from "../../store/ports/sessions/uploads.ts";
-import type { Arrived } from "../api/access.ts";
+import type { RequestCaller } from "../api/access.ts";
 import { badRequest, notFound, TooLarge, Unauthorized } from "../api/errors.ts";
 import { awaitBody, BodyTime } from "../reading/body.ts";
 import { ensureConversation, projectFor, sessionFor } from "../steps/answers.ts";
@@ -53,7 +53,7 @@ const attachmentHead = ({ id, name, mediaType, sha256, content }: Attachment): A
 });
 
 /** The file in the body. */
-const receiveFile = Effect.fnUntraced(function* (caller: Arrived, pid: string) {
+const receiveFile = Effect.fnUntraced(function* (caller: RequestCaller, pid: string) {
   const request = yield* HttpServerRequest.HttpServerRequest;
   const name = new URL(request.url, "http://service").searchParams.get("name");
   if (name === null || name === "") return yield* badRequest("name", "must be the file's name");

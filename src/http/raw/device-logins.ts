@@ -16,7 +16,7 @@ import {
   shownCode,
 } from "../../domain/person/device-login.ts";
 import { tokenHash } from "../../domain/ids.ts";
-import { withAudit, type Said } from "../../services/audit.ts";
+import { withAudit, type AuditEntry } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
 import { DeviceLogins, type Claimed } from "../../store/ports/people/device-logins.ts";
 import { actingUnknown, requestSender } from "../callers/acting.ts";
@@ -85,7 +85,7 @@ const createdBy = (
     accountId,
     ...(projectId !== null && { projectId }),
     changes: { name: client, ...(expiresAt !== null && { expires_at: instant(expiresAt) }) },
-  }) satisfies Said;
+  }) satisfies AuditEntry;
 
 const claim = Effect.gen(function* () {
   const fields = yield* form;

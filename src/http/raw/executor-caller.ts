@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect";
 import { HttpServerRequest } from "effect/http";
 import type { AgentCaller } from "../../services/connectors/executor-decision.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
-import type { Arrived } from "../api/access.ts";
+import type { RequestCaller } from "../api/access.ts";
 import { Forbidden } from "../api/errors.ts";
 import { forbidden } from "../callers/authorize.ts";
 import { requireProject } from "../steps/answers.ts";
@@ -35,7 +35,7 @@ const checkSource = Effect.fnUntraced(function* ({ headers }: HttpServerRequest.
 });
 
 /** The agent that calls, and a request that is meant for this service. */
-export const agentFor = Effect.fnUntraced(function* (caller: Arrived, projectId: string) {
+export const agentFor = Effect.fnUntraced(function* (caller: RequestCaller, projectId: string) {
   yield* checkSource(yield* HttpServerRequest.HttpServerRequest);
   yield* requireProject(caller, projectId);
   return toAgentCaller(caller, projectId) ?? (yield* forbidden(caller, { by: "token" }));

@@ -31,7 +31,7 @@ import type { Router } from "./own-api.ts";
 import { callOwnTool } from "./own-call.ts";
 import { findable, INSTRUCTIONS, META_TOOLS } from "./meta-tools.ts";
 import { OwnTools } from "./own-tools.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { Addresses, ThisNode } from "../limits.ts";
 import { toolTails } from "../live/tools.ts";
 import { agentFor } from "./executor-caller.ts";
@@ -173,7 +173,7 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { router, en
       { capabilities: { tools: { listChanged: era === "legacy" } }, instructions: INSTRUCTIONS },
     );
     server.setRequestHandler("tools/list", async () => {
-      const direct = await Effect.runPromiseWith(services)(answering(directTools(caller)), {
+      const direct = await Effect.runPromiseWith(services)(withApiErrors(directTools(caller)), {
         signal: end.signal,
       });
       return {
@@ -196,7 +196,7 @@ const serverFor = Effect.fnUntraced(function* (caller: AgentCaller, { router, en
       });
       const call = { name: params.name, given: params.arguments ?? {} };
       return Effect.runPromiseWith(services)(
-        Effect.map(answering(perform(caller, call, { router, tell })), resultWire),
+        Effect.map(withApiErrors(perform(caller, call, { router, tell })), resultWire),
         {
           signal: end.signal,
         },

@@ -7,10 +7,10 @@ import type { Privilege } from "../../domain/person/privileges.ts";
 import type { ProjectRole } from "../../domain/person/role.ts";
 import type { Principal } from "../../store/ports/people/identity.ts";
 import { findLack } from "../callers/access.ts";
-import type { Arrived } from "../api/access.ts";
+import type { RequestCaller } from "../api/access.ts";
 import { badRequest, isApiError, type ApiError } from "../api/errors.ts";
 import { authenticator, forbidden, requireRole } from "../callers/authorize.ts";
-import { answering } from "../steps/answers.ts";
+import { withApiErrors } from "../steps/answers.ts";
 import { toUse, Openings } from "../callers/openings.ts";
 import { currentAttempt, recordLack } from "../answers/refused-requests.ts";
 import { apiErrorResponse } from "../answers/respond.ts";
@@ -24,7 +24,7 @@ export interface RawParams {
 /** The same for a route whose path names no project. A bound token's project counts as named. */
 export const calledWithoutProject = <A, E, R>(
   privilege: Privilege,
-  handler: (caller: Arrived) => Effect.Effect<A, E, R>,
+  handler: (caller: RequestCaller) => Effect.Effect<A, E, R>,
 ) =>
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
@@ -45,7 +45,7 @@ export const calledWithoutProject = <A, E, R>(
 /** Authenticates, checks the caller's privilege, and passes on the ids of the path. */
 export const calledWith = <A, E, R>(
   privilege: Privilege,
-  handler: (caller: Arrived, params: RawParams) => Effect.Effect<A, E, R>,
+  handler: (caller: RequestCaller, params: RawParams) => Effect.Effect<A, E, R>,
 ) =>
   Effect.gen(function* () {
     const authenticate = yield* authenticator;
@@ -80,6 +80,6 @@ export const endOfAccess = (caller: Principal, projectId: string | null, needs: 
 
 /** The handler's answer, or its error in the common shape. */
 export const withErrors = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.catch(answering(handler), (error: unknown) =>
+  Effect.catch(withApiErrors(handler), (error: unknown) =>
     isApiError(error) ? Effect.succeed(apiErrorResponse(error satisfies ApiError)) : Effect.die(error),
   );

@@ -58,7 +58,7 @@ import { Previews } from "../../store/ports/sessions/previews.ts";
 import { rawClientAddress, Proxies } from "../callers/acting.ts";
 import { Caller } from "../api/access.ts";
 import { Forbidden, NotFound, Unauthorized } from "../api/errors.ts";
-import { answeredBy } from "../steps/answers.ts";
+import { runDecision } from "../steps/answers.ts";
 import { Addresses } from "../limits.ts";
 import { answerPage, answerOpened } from "./preview-page.ts";
 import { toUse, Openings } from "../callers/openings.ts";
@@ -274,7 +274,7 @@ export const makePreviews = Effect.gen(function* () {
       if (decision.kind === "pass") pass(decision);
       else answerOpened(response, decision.cookie);
     });
-    const answering = answeredBy(deciding, (error) => answerPage(response, error));
+    const answering = runDecision(deciding, (error) => answerPage(response, error));
     Effect.runForkWith(context)(Effect.forkIn(answering, scope));
     return true;
   };

@@ -25,7 +25,7 @@ import type { Session } from "../../store/ports/sessions/sessions.ts";
 import { isSteering, type Privilege } from "../../domain/person/privileges.ts";
 import { lackInto } from "../callers/access.ts";
 import { noteSteering, requireNoSubscription } from "../callers/steering.ts";
-import type { Arrived } from "../api/access.ts";
+import type { RequestCaller } from "../api/access.ts";
 import {
   BadGateway,
   Conflict,
@@ -34,7 +34,7 @@ import {
   Unavailable,
   type ApiError,
 } from "../api/errors.ts";
-import { answeredBy, sessionFor } from "../steps/answers.ts";
+import { runDecision, sessionFor } from "../steps/answers.ts";
 import { forbidden, requireRole, unauthorized } from "../callers/authorize.ts";
 import { toUse, Openings, type Use } from "../callers/openings.ts";
 import { rawAttempt, recordLack, tokenRefused, type Attempt } from "../answers/refused-requests.ts";
@@ -119,7 +119,7 @@ export const nodeAway = (): Unavailable =>
 
 /** The session, if the caller may enter its sandbox this way. Everything that leads inside asks here (access.ts). */
 export const sessionToEnter = Effect.fnUntraced(function* (
-  caller: Arrived,
+  caller: RequestCaller,
   params: { readonly pid: string; readonly sid: string },
   privilege: Privilege,
 ) {
@@ -215,7 +215,7 @@ const bearer = Effect.fnUntraced(function* ({ headers }: IncomingMessage, { pid 
   const arrival = yield* (yield* Identity).arrive(hash, now, path);
   if (arrival === null)
     return yield* Effect.flatMap(tokenRefused(hash, attempt, unauthorized()), Effect.fail);
-  const caller: Arrived = { ...arrival.caller, reached: arrival.reached };
+  const caller: RequestCaller = { ...arrival.caller, reached: arrival.reached };
   return caller;
 });
 
@@ -255,7 +255,7 @@ export const makeRelay = Effect.gen(function* () {
     const target = relayTarget(request.url ?? "", request.method);
     if (target === null) return;
     const deciding = Effect.map(passageFor(response, target), pass);
-    const answering = answeredBy(deciding, (error) => answerRaw(response, error));
+    const answering = runDecision(deciding, (error) => answerRaw(response, error));
     Effect.runForkWith(context)(Effect.forkIn(answering, scope));
   };
 

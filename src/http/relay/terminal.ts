@@ -30,10 +30,10 @@ import { Acting, withAudit } from "../../services/audit.ts";
 import { Identity } from "../../store/ports/people/identity.ts";
 import { neededRole } from "../callers/access.ts";
 import { auditActor } from "../callers/acting.ts";
-import { Caller, type Arrived } from "../api/access.ts";
+import { Caller, type RequestCaller } from "../api/access.ts";
 import { badRequest, Forbidden } from "../api/errors.ts";
 import { unauthorized } from "../callers/authorize.ts";
-import { answeredBy } from "../steps/answers.ts";
+import { runDecision } from "../steps/answers.ts";
 import { Addresses, Limits } from "../limits.ts";
 import { toUse, Openings } from "../callers/openings.ts";
 import { isOwnPage } from "../callers/own-page.ts";
@@ -72,7 +72,7 @@ const privilegeHere = Effect.gen(function* () {
 });
 
 /** The session, if the caller may have a terminal in it now. */
-const sessionWithTerminal = (caller: Arrived, params: Params) =>
+const sessionWithTerminal = (caller: RequestCaller, params: Params) =>
   Effect.flatMap(privilegeHere, (privilege) => runningSession(caller, params, privilege));
 
 /** Handler of `GET …/terminal`: whether a terminal can be opened now, and what it keeps. */
@@ -108,7 +108,7 @@ const findCaller = Effect.fnUntraced(function* (response: Response, { pid }: Par
   const hash = yield* readCredential(response.req);
   const path = { projectId: pid, sessionId: null };
   const arrival = yield* (yield* Identity).arrive(hash, yield* Clock.currentTimeMillis, path);
-  if (arrival !== null) return { ...arrival.caller, reached: arrival.reached } satisfies Arrived;
+  if (arrival !== null) return { ...arrival.caller, reached: arrival.reached } satisfies RequestCaller;
   const attempt = yield* rawAttempt(response);
   return yield* Effect.flatMap(tokenRefused(hash, attempt, unauthorized()), Effect.fail);
 });
@@ -178,7 +178,7 @@ export const makeTerminals = Effect.gen(function* () {
       });
       proxy.upgrade(request, response, { socket, head, to });
     });
-    start(answeredBy(passage, (error) => answerRaw(response, error)));
+    start(runDecision(passage, (error) => answerRaw(response, error)));
     return true;
   };
   const routes: RawRoutes = { request: () => false, upgrade };

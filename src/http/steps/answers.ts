@@ -11,8 +11,8 @@ import { Conversations } from "../../store/ports/sessions/conversations.ts";
 import { Projects, type Project } from "../../store/ports/projects/projects.ts";
 import { Sessions, type Session, type ShownSession } from "../../store/ports/sessions/sessions.ts";
 import type { Page } from "../../store/ports/page.ts";
-import type { Reached } from "../../store/ports/people/identity.ts";
-import type { Arrived } from "../api/access.ts";
+import type { PathRows } from "../../store/ports/people/identity.ts";
+import type { RequestCaller } from "../api/access.ts";
 import {
   badRequest,
   internalError,
@@ -39,7 +39,7 @@ const isBeneath = (error: unknown): error is Beneath =>
   error instanceof AdmissionBusy;
 
 /** Maps an outage below a handler to 503, and an invalid cursor to 400 (threats.md T07). */
-export const answering = <A, E, R>(
+export const withApiErrors = <A, E, R>(
   handler: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, Exclude<E, Beneath> | BadRequest | NotFound | Unavailable, R> =>
   Effect.catch(
@@ -63,11 +63,11 @@ const answerFor = (error: Beneath): Effect.Effect<never, BadRequest | NotFound |
 };
 
 /** Runs a raw route's decision to its answer: `refuse` sends the caller its error, a defect as 500. */
-export const answeredBy = <E, R>(
+export const runDecision = <E, R>(
   decision: Effect.Effect<void, E, R>,
   refuse: (error: ApiError) => void,
 ): Effect.Effect<void, never, R> =>
-  answering(decision).pipe(
+  withApiErrors(decision).pipe(
     Effect.catch((error: unknown) =>
       isApiError(error) ? Effect.sync(() => refuse(error)) : Effect.die(error),
     ),
@@ -83,7 +83,7 @@ export const answeredBy = <E, R>(
  * The answer of a read, which the compiler holds against its schema: `A` is the schema's encoded type. Returned as it
  * is, it would be checked field by field once more, which took a quarter of the time of a list.
  */
-export const checkedByType = <A>(body: A): HttpServerResponse.HttpServerResponse =>
+export const typedResponse = <A>(body: A): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json" });
 
 /**
@@ -91,7 +91,7 @@ export const checkedByType = <A>(body: A): HttpServerResponse.HttpServerResponse
  * (authorize.ts).
  */
 export const projectFor = Effect.fnUntraced(function* (
-  caller: Arrived,
+  caller: RequestCaller,
   id: string,
 ): Effect.fn.Return<Project, StoreError | NotFound, Projects> {
   if (knownAt(caller, id)?.role === null) return yield* notFound("project");
@@ -104,7 +104,7 @@ export const projectFor = Effect.fnUntraced(function* (
 
 /** A page of the projects that the caller sees. */
 export const projectPage = (
-  caller: Arrived,
+  caller: RequestCaller,
   query: { readonly limit?: number; readonly cursor?: string },
 ): Effect.Effect<Page<Project>, StoreError | BadCursor, Projects> =>
   Effect.flatMap(Projects, ({ list }) =>
@@ -115,12 +115,12 @@ export const projectPage = (
   );
 
 /** The part of the request that was read with the caller, if it is about this project. */
-const knownAt = ({ reached }: Arrived, projectId: string): Reached | undefined =>
+const knownAt = ({ reached }: RequestCaller, projectId: string): PathRows | undefined =>
   reached?.path.projectId === projectId ? reached : undefined;
 
 /** Fails if the caller's account or token does not reach the project. Reads nothing that was read with the caller. */
 export const requireProject = (
-  caller: Arrived,
+  caller: RequestCaller,
   id: string,
 ): Effect.Effect<void, StoreError | NotFound, Projects> => {
   const target = knownAt(caller, id);
@@ -130,7 +130,7 @@ export const requireProject = (
 
 /** The session of the path. A deleted session is not found. */
 export const sessionFor = Effect.fnUntraced(function* (
-  caller: Arrived,
+  caller: RequestCaller,
   params: { readonly pid: string; readonly sid: string },
 ): Effect.fn.Return<Session | ShownSession, StoreError | NotFound, Projects | Sessions> {
   yield* requireProject(caller, params.pid);

@@ -4,8 +4,8 @@
  */
 import { command, type Command, type Outcome } from "../../cli/command.ts";
 import { page, pageOptions } from "../../cli/commands/lists.ts";
-import { usage } from "../../cli/failure.ts";
-import { localTable as table, time, timeOrDash, visible } from "../../cli/terminal.ts";
+import { usageFailure } from "../../cli/failure.ts";
+import { localTable as table, time, timeOrDash, safeLine } from "../../cli/terminal.ts";
 import { anyId, parseWord } from "../../cli/words.ts";
 import type { AccountRole } from "../../domain/person/role.ts";
 import type { Tier } from "../../domain/person/tier.ts";
@@ -24,19 +24,19 @@ const NAME_MAX = 200;
 
 const request = (options: Parameters<typeof page>[0]) => {
   const { limit = DEFAULT_LIMIT, cursor = null } = page(options);
-  if (limit > LONGEST_LIMIT) throw usage(`--limit must be at most ${LONGEST_LIMIT}.`);
+  if (limit > LONGEST_LIMIT) throw usageFailure(`--limit must be at most ${LONGEST_LIMIT}.`);
   return { limit, cursor };
 };
 
 /** The API's rule for names. */
 const checkName = (name: string): string => {
   if (isBlank(name) || isLongerThan(name, NAME_MAX) || !isOneLine(name) || !name.isWellFormed())
-    throw usage(`NAME must be one line of 1 to ${NAME_MAX} characters.`);
+    throw usageFailure(`NAME must be one line of 1 to ${NAME_MAX} characters.`);
   return name;
 };
 
 const requireId = (id: string | undefined, option: string): string => {
-  if (id === undefined) throw usage(`--${option} is missing.`);
+  if (id === undefined) throw usageFailure(`--${option} is missing.`);
   return anyId(id, `--${option}`);
 };
 
@@ -87,7 +87,7 @@ const accountCreate = command({
     const { perform } = await import("./perform.ts");
     const { createAccount } = await import("./accounts.ts");
     const account = await perform(createAccount(environment, wish));
-    return { json: JSON.stringify(account), text: visible(`${account.id} ${account.tier} ${account.name}`) };
+    return { json: JSON.stringify(account), text: safeLine(`${account.id} ${account.tier} ${account.name}`) };
   },
 });
 
@@ -125,7 +125,7 @@ const userCreate = command({
     const { perform } = await import("./perform.ts");
     const { createUser } = await import("./accounts.ts");
     const user = await perform(createUser(environment, wish));
-    return { json: JSON.stringify(user), text: visible(`${user.id} ${user.name}`) };
+    return { json: JSON.stringify(user), text: safeLine(`${user.id} ${user.name}`) };
   },
 });
 
@@ -157,7 +157,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d
 const expiry = (text: string | undefined): number | null => {
   if (text === undefined) return null;
   const at = INSTANT.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw usage("--expires must be an instant such as 2027-01-31T00:00:00Z.");
+  if (Number.isNaN(at)) throw usageFailure("--expires must be an instant such as 2027-01-31T00:00:00Z.");
   return at;
 };
 
@@ -216,7 +216,7 @@ const tierSet = command({
     const { session_cap: cap, ...account } = await perform(setTier(environment, accountId, tier));
     return {
       json: JSON.stringify({ ...account, session_cap: cap }),
-      text: visible(`${account.id} ${tier}: ${quantity(cap, "session")}`),
+      text: safeLine(`${account.id} ${tier}: ${quantity(cap, "session")}`),
     };
   },
 });
@@ -243,7 +243,7 @@ every service with the new key. Run the command on the service's machine, as its
         : `The new key is in ${rotation.data_dir}/master-key.`;
     return {
       json: JSON.stringify(rotation),
-      text: visible(
+      text: safeLine(
         `Master key ${rotation.version} now encrypts ${quantity(rotation.secrets, "secret")}, ${quantity(rotation.repository_credentials, "repository credential")}, ${quantity(rotation.connector_credentials, "connector credential")}, ${quantity(rotation.outbound_webhooks, "outbound webhook")}, ${quantity(rotation.model_providers, "model provider")} and ${quantity(rotation.subscriptions, "subscription")}. ${then}`,
       ),
     };

@@ -4,7 +4,7 @@
  */
 import { command, type Call, type Command, type Outcome } from "../../cli/command.ts";
 import type { Environment } from "../../cli/configuration.ts";
-import { EXIT, usage } from "../../cli/failure.ts";
+import { EXIT, usageFailure } from "../../cli/failure.ts";
 import { localTable as table } from "../../cli/terminal.ts";
 import { anyId } from "../../cli/words.ts";
 import { adminCommands } from "./admin.ts";
@@ -47,7 +47,7 @@ const orphans = async (
   };
   if (end && !yes) {
     if (!input.isTerminal)
-      throw usage("Add --yes: --end asks before it ends anything, and this is no terminal.");
+      throw usageFailure("Add --yes: --end asks before it ends anything, and this is no terminal.");
     const leftovers = await perform(findOrphans({ ...wish, end: false }));
     note(orphanTable(leftovers, "will end"));
     const isMeant = leftovers.length > 0 && /^y(?:es)?$/i.test((await input.line("End them? [y/N] ")).trim());
@@ -98,7 +98,7 @@ namespace are listed with PLATFORM_SANDBOX_PROVIDER=kubernetes, once their servi
     if (options.tree) return tree(environment);
     if (options.orphans) return orphans({ environment, input, note }, options);
     if (options.end || options.yes || options.of !== undefined)
-      throw usage("Use --end, --yes and --of only with --orphans.");
+      throw usageFailure("Use --end, --yes and --of only with --orphans.");
     const { perform } = await import("./perform.ts");
     const { examine, readable } = await import("./doctor.ts");
     const report = await perform(examine(environment));
@@ -126,7 +126,7 @@ created, and it does not change repositories on other servers.
 
 Run the command on the service's machine, as its user and with its settings. The service can keep running.`,
   run: async ({ options: { merged, project, "dry-run": isDryRun }, environment }) => {
-    if (!merged) throw usage("Give --merged.");
+    if (!merged) throw usageFailure("Give --merged.");
     const projectId = project === undefined ? null : anyId(project, "--project");
     const { perform } = await import("./perform.ts");
     const { pruneMerged } = await import("./prune.ts");

@@ -22,7 +22,13 @@ import type { RuntimeStore } from "../runtimes/store.ts";
 import { SandboxPackages } from "../packages/of-sandbox.ts";
 import type { ModelDoor } from "../model-door.ts";
 import type { PackageProxy } from "../packages/proxy.ts";
-import { ABSENT, type DaemonLink, type SandboxExit, type SandboxListing, type SandboxSpec } from "../port.ts";
+import {
+  ABSENT_EXIT,
+  type DaemonLink,
+  type SandboxExit,
+  type SandboxListing,
+  type SandboxSpec,
+} from "../port.ts";
 import { NoCapacity, OneAtATime } from "../operations.ts";
 import type { TellRefused } from "../refused-hosts.ts";
 import { type ChannelPlace, dialChannel } from "../remote/channel.ts";
@@ -261,7 +267,7 @@ export class KubernetesSandboxes {
   }
 
   awaitExit(id: string): Promise<SandboxExit> {
-    return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
+    return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT_EXIT);
   }
 
   async list(): Promise<SandboxListing[]> {

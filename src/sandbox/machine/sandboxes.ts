@@ -17,7 +17,13 @@ import type { EgressPolicy } from "../egress-policy.ts";
 import { type Egress, openEgress } from "../egress.ts";
 import type { Installation } from "./installation.ts";
 import { readLogTail } from "./disk/log-tail.ts";
-import { ABSENT, type DaemonLink, type SandboxExit, type SandboxListing, type SandboxSpec } from "../port.ts";
+import {
+  ABSENT_EXIT,
+  type DaemonLink,
+  type SandboxExit,
+  type SandboxListing,
+  type SandboxSpec,
+} from "../port.ts";
 import { OneAtATime } from "../operations.ts";
 import { sandboxPackages } from "../packages/of-sandbox.ts";
 import { isAlive, sampleProcesses } from "./processes.ts";
@@ -156,7 +162,7 @@ export class MachineSandboxes {
 
   /** Settles when the sandbox has ended by itself, does not exist, or was destroyed. */
   awaitExit(id: string): Promise<SandboxExit> {
-    return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT);
+    return this.#entries.get(id)?.exit.promise ?? Promise.resolve(ABSENT_EXIT);
   }
 
   async list(): Promise<SandboxListing[]> {

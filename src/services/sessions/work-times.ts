@@ -9,7 +9,7 @@ import { BoundedMap } from "../../ground/bounded-map.ts";
 import { isTurnOpen, type NativeItem, type TurnNow } from "../../domain/conversation/conversation.ts";
 import { isClosed } from "../../domain/conversation/growing.ts";
 import { ROOT, type SpanName, type SpanReport } from "../../domain/service/span.ts";
-import type { Spent } from "../../store/ports/sessions/conversations.ts";
+import type { AddedUsage } from "../../store/ports/sessions/conversations.ts";
 import { nowMs, type MeasuresApi, type TracesApi } from "../../telemetry/port.ts";
 
 /** The calls that are remembered (K2). */
@@ -44,7 +44,7 @@ export class WorkTimes {
   }
 
   /** What the daemon reported, and what that added to the usage. Call it after the write. */
-  reported(items: readonly NativeItem[], turn: TurnNow | null, spending: readonly Spent[]): void {
+  reported(items: readonly NativeItem[], turn: TurnNow | null, spending: readonly AddedUsage[]): void {
     if (!this.#measures.isOn && !this.#traces.isOn) return;
     // The call belongs to the turn that it was reported in, which may end with the same report.
     if (turn !== null && isTurnOpen(turn)) this.#turn(turn);

@@ -10,14 +10,14 @@ import { cutText } from "../../domain/text.ts";
 import { addUsage, usageSince } from "../../domain/conversation/usage.ts";
 import {
   CONVERSATION_KEPT_MAX,
-  CONVERSATION_ROOM,
+  CONVERSATION_TRIM_TO,
   ITEM_KEPT_MAX,
   type ChangedConversation,
   type Conversation,
   type ConversationChange,
   type Item,
   type ServiceNote,
-  type Spent,
+  type AddedUsage,
 } from "../ports/sessions/conversations.ts";
 import { UNKNOWN_MODEL } from "../ports/projects/project-usage.ts";
 
@@ -169,7 +169,7 @@ export class ConversationDraft {
   }
 
   /** What the written versions used more than the former ones, by model. */
-  get spent(): readonly Spent[] {
+  get spent(): readonly AddedUsage[] {
     return [...this.#spent].map(([model, usage]) => ({ model, usage }));
   }
 
@@ -226,7 +226,7 @@ export class ConversationDraft {
   /** How many bytes must go. 0 while the conversation is not full. */
   get surplus(): number {
     const { bytes } = this.#after;
-    return bytes > CONVERSATION_KEPT_MAX ? bytes - CONVERSATION_ROOM : 0;
+    return bytes > CONVERSATION_KEPT_MAX ? bytes - CONVERSATION_TRIM_TO : 0;
   }
 
   /** Marks a known item whose kept output of this size was removed. */

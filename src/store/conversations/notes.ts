@@ -3,7 +3,7 @@
  * cannot differ.
  */
 import {
-  INSIDE,
+  SANDBOX_AUTHOR,
   NO_USAGE,
   type AgentRequest,
   type Author,
@@ -86,7 +86,7 @@ const accept = (
 
 const itemAuthor = ({ role, parent_id: parentId }: NativeItem, agentName: string): Author =>
   role === "user" && parentId === null
-    ? INSIDE
+    ? SANDBOX_AUTHOR
     : { kind: "agent", userId: null, name: agentName, triggerSlug: null, fireId: null };
 
 const itemVersion = (

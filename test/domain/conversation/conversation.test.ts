@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { SentStatus, WorkStatus } from "../../../src/domain/conversation/conversation.ts";
+import { MessageStatus, WorkStatus } from "../../../src/domain/conversation/conversation.ts";
 import { isClosed } from "../../../src/domain/conversation/growing.ts";
 
 test("knows which items are finished", () => {
-  const open = [...SentStatus.literals, ...WorkStatus.literals].filter((status) => !isClosed(status));
+  const open = [...MessageStatus.literals, ...WorkStatus.literals].filter((status) => !isClosed(status));
   expect(open).toEqual(["queued", "sending", "pending", "running"]);
 });

@@ -15,9 +15,9 @@ import {
   sealSecret,
   sealedKeyVersion,
   sealedValueBytes,
-  seenCharacters,
+  visibleCharacters,
   unsealSecret,
-  unseenCharacters,
+  invisibleCharacters,
 } from "../../../src/domain/secret/secret.ts";
 import type { Keyring, MasterKey, SecretPlace } from "../../../src/domain/secret/secret.ts";
 
@@ -262,6 +262,6 @@ test.each([
   ["a\nb c\td", []],
   ["", []],
 ])("the invisible characters of the value %j have words", (value, notes) => {
-  expect(unseenCharacters(value)).toEqual(notes);
-  expect(unseenCharacters(seenCharacters(value))).toEqual([]);
+  expect(invisibleCharacters(value)).toEqual(notes);
+  expect(invisibleCharacters(visibleCharacters(value))).toEqual([]);
 });

@@ -8,7 +8,7 @@ import { GitBackend } from "../../../src/git/port.ts";
 import { absent, pushJudge, type Writer } from "../../../src/git/server/ref-policy.ts";
 import { SimulatedRepositories } from "../../twins/git/repositories.ts";
 import { Caller } from "../../../src/http/api/access.ts";
-import { answering } from "../../../src/http/steps/answers.ts";
+import { withApiErrors } from "../../../src/http/steps/answers.ts";
 import * as FireEndpoints from "../../../src/http/handlers/fires.ts";
 import { writePolicy } from "../../../src/http/git/git.ts";
 import * as ProjectEndpoints from "../../../src/http/handlers/projects.ts";
@@ -225,7 +225,7 @@ export class Actions {
   #ask(kind: Asked["kind"], about: Subject, effect: Endpoint): Asked {
     const asked: Asked = { kind, about: about.id, at: this.#ledger.tick(), answer: null };
     this.#ledger.asked.push(asked);
-    const called = Effect.provideService(answering(effect), Caller, callerOf(about.account));
+    const called = Effect.provideService(withApiErrors(effect), Caller, callerOf(about.account));
     const isUp = this.#world.request(this.#next(about.elsewhere), called, (exit) => {
       const is = Exit.isSuccess(exit) ? "done" : refusal(exit.cause);
       const sessionId = Exit.isSuccess(exit) ? sessionIdOf(exit.value) : null;

@@ -53,7 +53,7 @@ import { type FaultPoint, Faults } from "../../../src/store/ports/faults.ts";
 import * as Client from "../../../src/store/postgres/connection/client.ts";
 import { Pauses } from "../../../src/store/ports/pauses.ts";
 import { postgresStore } from "../../../src/assembly/database.ts";
-import { Measures, SILENT, type MeasuresApi } from "../../../src/telemetry/port.ts";
+import { Measures, NO_MEASURES, type MeasuresApi } from "../../../src/telemetry/port.ts";
 import { freshDatabase } from "../postgres/postgres.ts";
 import { countStart } from "../vitest/starts.ts";
 import { LocalSaves } from "../../../src/saves/layer.ts";
@@ -276,7 +276,7 @@ export async function startTestService(
     bodyTime = "30 seconds",
     progressMs = 10_000,
     faults = () => undefined,
-    measures = SILENT,
+    measures = NO_MEASURES,
     traces = Layer.empty,
     requestStatements = () => undefined,
     statement,

@@ -20,7 +20,7 @@ import {
   type FileCommit,
   GitBackend,
   GitError,
-  type Merge,
+  type MergeResult,
   type MergeRequest,
   type Repository,
 } from "../../../src/git/port.ts";
@@ -300,10 +300,10 @@ const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) 
     return yield* error("unknown_ref", `Commit ${request.head} not found.`);
   const sides = yield* sidesOf(state, { base: branch, head: request.head });
   const { mergeBase, base, head } = sides;
-  if (mergeBase === head) return { outcome: "contained", base: base.sha } satisfies Merge;
+  if (mergeBase === head) return { outcome: "contained", base: base.sha } satisfies MergeResult;
   const paths = conflictsOf(sides);
   if (mergeBase === null || paths.length > 0) {
-    return { outcome: "conflict", base: base.sha, paths } satisfies Merge;
+    return { outcome: "conflict", base: base.sha, paths } satisfies MergeResult;
   }
   const [subject = ""] = message.split("\n");
   const sha = createHash("sha1")
@@ -311,7 +311,7 @@ const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) 
     .digest("hex");
   const squash = request.squash === true;
   if (squash && changesNothing(mergeBase, base, head))
-    return { outcome: "contained", base: base.sha } satisfies Merge;
+    return { outcome: "contained", base: base.sha } satisfies MergeResult;
   const over: Commit = {
     sha,
     parents: squash ? [base.sha] : [base.sha, head.sha],
@@ -323,7 +323,7 @@ const merge = Effect.fnUntraced(function* (state: State, request: MergeRequest) 
   const commit = mergeBase === base && !squash ? head : over;
   state.commits.set(commit.sha, commit);
   state.branches.set(branch, commit.sha);
-  return { outcome: "merged", base: base.sha, commit: commit.sha } satisfies Merge;
+  return { outcome: "merged", base: base.sha, commit: commit.sha } satisfies MergeResult;
 });
 
 const emptyState = (head: string): State => {

@@ -5,7 +5,7 @@ import {
   GitError,
   isRootPath,
   isTreePath,
-  type Paths,
+  type PathList,
   TREE_PAGE_FILES,
   type TreeFile,
   type TreePage,
@@ -114,7 +114,7 @@ export const objectId = (files: Files, path: string): string | null => {
 };
 
 /** The paths of the files, and how many there are. */
-export const listPaths = (files: Files, limit: number): Paths => {
+export const listPaths = (files: Files, limit: number): PathList => {
   const paths = [...files].flatMap(([path, entry]) => (blobOf(entry) === null ? [] : [path]));
   return { paths: paths.toSorted(byBytes).slice(0, limit), total: paths.length };
 };

@@ -46,7 +46,7 @@ import type { ReservationRow, SpendLimitRow, SpendRow } from "./projects/spend.t
 import type { OutboundDeliveryRow, OutboundWebhookRow, OwnReceiverRow } from "./triggers/outbound-rows.ts";
 import type { GivenSecrets, Sandbox } from "../../../src/store/ports/sessions/sandboxes.ts";
 import type { PreviousSecret, StoredSecret } from "../../../src/store/ports/projects/secrets.ts";
-import type { NewSession, NotedTurn, Session } from "../../../src/store/ports/sessions/sessions.ts";
+import type { NewSession, EndedTurn, Session } from "../../../src/store/ports/sessions/sessions.ts";
 import type { StoredCatalogue } from "../../../src/store/ports/connectors/connectors.ts";
 import type {
   ConnectorCredentialRow,
@@ -140,7 +140,7 @@ export interface ConversationRow {
   readonly snapshot: ConversationSnapshot;
   readonly version: number;
   /** A turn that ended, until the conversation rests (../turn-endings.ts). */
-  readonly turnToTell: NotedTurn | null;
+  readonly turnToTell: EndedTurn | null;
   readonly items: Map<string, Item>;
   /** By item. */
   readonly outputs: Map<string, string>;

@@ -3,7 +3,7 @@ import type { Client } from "../../client.ts";
 import { command } from "../../command.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import type { Input } from "../../input.ts";
-import { visible, width } from "../../terminal.ts";
+import { safeLine, cellWidth } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import {
   askedLines,
@@ -86,7 +86,7 @@ export class Chat {
     if (isEntered) this.#entered += 1;
     this.#release();
     if (!begins || !this.#shown.isWithin) return false;
-    this.#shown.pause(width(line));
+    this.#shown.pause(cellWidth(line));
     return true;
   }
 
@@ -150,7 +150,7 @@ export class Chat {
       this.#open = [...this.#open, item];
       if (this.#open.length === 1) this.#ask();
     } else if (isKnown) {
-      if (!this.#answered.has(item.id)) this.#shown.say(visible(settledWords(item)));
+      if (!this.#answered.has(item.id)) this.#shown.say(safeLine(settledWords(item)));
       this.#settle(item.id);
     }
   }
@@ -239,7 +239,7 @@ export const chat = command({
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
     const display = screen === null ? new PlainTalk(write) : new Talk(screen);
     const talk = new Chat({ client: api(), input }, params, display);
-    const tell = screen === null ? note : (line: string) => display.say(visible(line));
+    const tell = screen === null ? note : (line: string) => display.say(safeLine(line));
     const complain = (error: unknown): void => {
       if (!(error instanceof Failure)) throw error;
       tell(error.message);

@@ -9,9 +9,9 @@ import type { Answer } from "../../contract.ts";
 import type { Client } from "../../client.ts";
 import type { Environment } from "../../configuration.ts";
 import { command, type Call } from "../../command.ts";
-import { usage } from "../../failure.ts";
+import { usageFailure } from "../../failure.ts";
 import { run, shellWord, thisProgram } from "../../programs.ts";
-import { visible } from "../../terminal.ts";
+import { safeLine } from "../../terminal.ts";
 import { sessionId, SHORT_DIGITS, shortId } from "../../words.ts";
 import { outputInSandbox } from "./shell.ts";
 
@@ -98,7 +98,7 @@ const fillIn = async (directory: string, work: string | null, branch: string): P
 
 const outcome = (session: Session, directory: string) => ({
   json: JSON.stringify({ directory, branch: session.branch_name }),
-  text: visible(
+  text: safeLine(
     `${directory} has the session's work, on branch ${session.branch_name}. git push sends commits to it.`,
   ),
 });
@@ -130,7 +130,7 @@ const take = command({
   notes: `${NOTES} It changes nothing in a clone that has changes of its own.`,
   run: async (call) => {
     if ((await git(["status", "--porcelain"])) !== "")
-      throw usage(
+      throw usageFailure(
         "This clone has changes. Commit them or put them away, or use `platform sessions checkout`.",
       );
     const { session, head, work } = await broughtHere(call);

@@ -8,7 +8,7 @@ import { askedLines, CommandsAtWork, settledWords, waits, type Item } from "./ag
 import { readEvents, type SentEvent } from "./event-stream.ts";
 import { EXIT, Failure } from "../../failure.ts";
 import { INTERRUPTED } from "../../input.ts";
-import { type Screen, visible, visibleJson, visibleLines } from "../../terminal.ts";
+import { type Screen, safeLine, safeJson, safeLines } from "../../terminal.ts";
 import { parseWord } from "../../words.ts";
 import { namedSession } from "./session-argument.ts";
 import { Places } from "./talk/places.ts";
@@ -28,7 +28,7 @@ export const transcript = command({
     const isJson = json || format === "json";
     const path = `/projects/${await project()}/sessions/${namedSession(given.SESSION, environment)}`;
     const text = await api().text(`${path}/conversation.${isJson ? "json" : "md"}`);
-    const printable = isJson ? visibleJson(text) : visibleLines(text);
+    const printable = isJson ? safeJson(text) : safeLines(text);
     return { json: text, text: printable.replace(/\n$/, ""), raw: text };
   },
 });
@@ -43,7 +43,7 @@ const LINE_MAX = 200;
 
 const line = (text: string): string => {
   const [first = ""] = text.split("\n");
-  return visible(
+  return safeLine(
     first.length > LINE_MAX || first.length < text.length ? `${first.slice(0, LINE_MAX)}…` : first,
   );
 };
@@ -95,7 +95,7 @@ class PrintedEvents {
     const first = itemLine(item);
     if (first === null) return null;
     const note = this.#places.take(item);
-    const request = requestLines(item, this.#commands, this.#sid).map((text) => `  ${visibleLines(text)}`);
+    const request = requestLines(item, this.#commands, this.#sid).map((text) => `  ${safeLines(text)}`);
     const text = [first, ...request].join("\n");
     if (this.#printed.get(item.id) === text) return note;
     this.#printed.set(item.id, text);
@@ -204,7 +204,7 @@ const talkOn = (talk: Talk, sid: string): Watched["print"] => {
     commands.take(item);
     const lines = requestLines(item, commands, sid);
     if (lines.length > 0 && !requests.has(item.id)) talk.ask(lines);
-    if (lines.length === 0 && requests.delete(item.id)) talk.say(visible(settledWords(item)));
+    if (lines.length === 0 && requests.delete(item.id)) talk.say(safeLine(settledWords(item)));
     if (lines.length > 0) requests.add(item.id);
   };
 };
@@ -222,7 +222,7 @@ const followOn = async (
   process.once("SIGINT", stop);
   try {
     const watcher = { client, params, print: talkOn(talk, params.sid) };
-    return await watchConversation(watcher, await printPast(watcher), (words) => talk.say(visible(words)));
+    return await watchConversation(watcher, await printPast(watcher), (words) => talk.say(safeLine(words)));
   } finally {
     process.off("SIGINT", stop);
     talk.pause();
@@ -245,9 +245,7 @@ export const follow = async (
   const print = (event: SentEvent): void => {
     if (json) {
       const { id, data } = event;
-      write(
-        `${visibleJson(JSON.stringify({ event: event.event, id, data: JSON.parse(data) as unknown }))}\n`,
-      );
+      write(`${safeJson(JSON.stringify({ event: event.event, id, data: JSON.parse(data) as unknown }))}\n`);
       return;
     }
     const text = events.take(event);

@@ -1,8 +1,8 @@
 /** `platform sessions send`, `interrupt`, `give-credentials`, `answer` and `approve-plan`. */
 import { choices, endpoint } from "../../endpoint/endpoint.ts";
 import { command } from "../../command.ts";
-import { EXIT, Failure, usage } from "../../failure.ts";
-import { visible } from "../../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../failure.ts";
+import { safeLine } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import { sendAttachments } from "./attached.ts";
 import { parseJson } from "../../../ground/record.ts";
@@ -45,14 +45,14 @@ export const send = endpoint("POST /v1/projects/:pid/sessions/:sid/messages", {
     "The message waits until the agent has ended its turn. A session that has ended is restarted, with its saved work. If 20 messages wait, or the account has no free session, the exit code is 6.",
   sends: async ({ given: { SESSION, TEXT }, options: { file, attach, id }, input, api, project }) => {
     if (TEXT === undefined && file === undefined && attach.length === 0)
-      throw usage("Give TEXT, --file or --attach.");
+      throw usageFailure("Give TEXT, --file or --attach.");
     if (id !== undefined && attach.length > 0)
-      throw usage("Give --id or --attach, not both: a repeated call would attach other files.");
+      throw usageFailure("Give --id or --attach, not both: a repeated call would attach other files.");
     const params = { pid: await project(), sid: sessionId(SESSION) };
     const attachments = await sendAttachments({ client: api(), input, option: "--attach" }, params, attach);
     return { payload: { id: crypto.randomUUID(), ...(attachments.length > 0 && { attachments }) } };
   },
-  shows: ({ message: { id, status } }) => visible(`${id} ${status}`),
+  shows: ({ message: { id, status } }) => safeLine(`${id} ${status}`),
 });
 
 export const interrupt = endpoint("POST /v1/projects/:pid/sessions/:sid/interrupt", {
@@ -82,7 +82,7 @@ const isAnswers = (value: unknown): value is readonly (readonly string[])[] =>
 const readAnswers = (text: string): readonly (readonly string[])[] => {
   const value = parseJson(text);
   if (isAnswers(value)) return value;
-  throw usage('--answers must be a list of lists in JSON, such as [["Blue"], ["Large", "Small"]].');
+  throw usageFailure('--answers must be a list of lists in JSON, such as [["Blue"], ["Large", "Small"]].');
 };
 
 export const answer = endpoint(ANSWER, {
@@ -107,7 +107,7 @@ export const answer = endpoint(ANSWER, {
   notes: "`platform sessions watch` shows requests with their ids. The first answer counts.",
   sends: ({ options: { choice, message, text, answers } }) => {
     if ([choice, text, answers].filter((one) => one !== undefined).length !== 1)
-      throw usage("Give one of --choice, --text and --answers.");
+      throw usageFailure("Give one of --choice, --text and --answers.");
     return choice === undefined || message === undefined ? {} : { payload: { message } };
   },
   shows: ({ request }) => `${request.id} answered`,

@@ -2,7 +2,7 @@
 import { leftOutText } from "../../../domain/save/reasons.ts";
 import { hasContents, runsWithoutSave } from "../../../domain/save/shown.ts";
 import type { Answer } from "../../contract.ts";
-import { second } from "../../terminal.ts";
+import { timeToSecond } from "../../terminal.ts";
 import { quantity } from "../../../domain/counted.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
@@ -45,7 +45,7 @@ const contents = ({ files, commits }: Work): string =>
 
 /** The saved work, and when it was saved. */
 const savedText = (saved: Saved): string => {
-  const at = saved.at === null ? "" : ` at ${second(saved.at)}`;
+  const at = saved.at === null ? "" : ` at ${timeToSecond(saved.at)}`;
   // A save of an earlier version is not counted, and has no time.
   const work = contents(saved) || (saved.at === null ? "a commit" : STAGED);
   if (saved.state === "complete")
@@ -64,7 +64,7 @@ const earlierText = ({ earlier = [] }: Saved): string | null =>
     : earlier
         .map(
           (save) =>
-            `${save.id} at ${second(save.at)}: ${contents(save) || STAGED}${save.node === undefined ? "" : `, on node ${save.node}`}`,
+            `${save.id} at ${timeToSecond(save.at)}: ${contents(save) || STAGED}${save.node === undefined ? "" : `, on node ${save.node}`}`,
         )
         .join("\n");
 

@@ -3,7 +3,7 @@ import type { Client } from "../../client.ts";
 import { recordTable } from "../../endpoint/columns.ts";
 import { endpoint } from "../../endpoint/endpoint.ts";
 import { EXIT, Failure } from "../../failure.ts";
-import { mebibytes, table, time, visible } from "../../terminal.ts";
+import { mebibytes, table, time, safeLine } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 
 /** In place of an empty list: whether a node could not be asked. */
@@ -25,7 +25,7 @@ const list = endpoint("GET /v1/projects/:pid/saves", {
         sessions,
         NONE[away.length > 0 ? "away" : "all"],
       ),
-      ...away.map((node) => visible(`Not counted: node ${node} cannot be reached now.`)),
+      ...away.map((node) => safeLine(`Not counted: node ${node} cannot be reached now.`)),
     ].join("\n"),
 });
 

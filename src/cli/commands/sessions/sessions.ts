@@ -6,8 +6,8 @@ import { command } from "../../command.ts";
 import { sendAttachments } from "./attached.ts";
 import { readEvents } from "./event-stream.ts";
 import { endpoint } from "../../endpoint/endpoint.ts";
-import { EXIT, Failure, usage } from "../../failure.ts";
-import { fields, time, timeOrDash, visible, visibleJson, visibleLines } from "../../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../failure.ts";
+import { fieldLines, time, timeOrDash, safeLine, safeJson, safeLines } from "../../terminal.ts";
 import { anyId, count, parseWord, sessionId } from "../../words.ts";
 import { follow, transcript, watch } from "./conversation.ts";
 import { chat } from "./chat.ts";
@@ -28,7 +28,7 @@ import { workspaceCommands } from "./workspace.ts";
 
 type Session = Answer<"GET /v1/projects/:pid/sessions/:sid">;
 
-const state = (session: Session): string => visible(`${session.id} ${stateWord(session)}`);
+const state = (session: Session): string => safeLine(`${session.id} ${stateWord(session)}`);
 
 const lastTurn = ({ last_turn: turn }: Session): string | null => {
   if (turn === null) return null;
@@ -52,7 +52,7 @@ const activities = (text: string, label: string): string =>
     .join(",");
 
 const sessionText = (session: Session): string =>
-  fields([
+  fieldLines([
     ["session", session.id],
     ["name", session.name],
     ["state", stateLine(session)],
@@ -185,8 +185,8 @@ const create = endpoint("POST /v1/projects/:pid/sessions", {
   sends: async ({ options, input, environment, api, project }) => {
     const { base, "from-here": fromHere, from, turn } = options;
     if ([base, fromHere || undefined, from].filter((one) => one !== undefined).length > 1)
-      throw usage("Give one of --base, --from-here and --from.");
-    if (turn !== undefined && from === undefined) throw usage("--turn needs --from.");
+      throw usageFailure("Give one of --base, --from-here and --from.");
+    if (turn !== undefined && from === undefined) throw usageFailure("--turn needs --from.");
     const pid = await project();
     const branch = fromHere ? await pushFromHere(api(), { pid, environment }) : undefined;
     const client = { client: api(), input, option: "--attach" };
@@ -207,13 +207,13 @@ const create = endpoint("POST /v1/projects/:pid/sessions", {
   shows: async (session, call) => {
     const { options, note, json, write, api, project } = call;
     const pid = await project();
-    const line = isQueued(session) ? visible(`${session.queue_id} Queued`) : state(session);
+    const line = isQueued(session) ? safeLine(`${session.queue_id} Queued`) : state(session);
     const notes = isQueued(session) ? queuedNotes(session) : session.warnings.map(({ message }) => message);
     for (const words of notes) note(words);
     const tellPage = (sid: string) => note(`Page: ${sessionPage(api().page, { pid, sid })}`);
     if (!isQueued(session)) tellPage(session.id);
     if (!options.watch) return line;
-    write(`${json ? visibleJson(JSON.stringify(session)) : line}\n`);
+    write(`${json ? safeJson(JSON.stringify(session)) : line}\n`);
     const sid = isQueued(session) ? await untilStarted(api(), { pid, queued: session }, note) : session.id;
     if (isQueued(session)) tellPage(sid);
     return await follow(call, { pid, sid });
@@ -276,15 +276,15 @@ const logs = command({
     const path = `/projects/${await project()}/sessions/${namedSession(given.SESSION, environment)}/logs`;
     if (!options.follow) {
       const log = await api().text(`${path}?follow=0`);
-      return { json: JSON.stringify({ log }), text: visibleLines(log).replace(/\n$/, "") };
+      return { json: JSON.stringify({ log }), text: safeLines(log).replace(/\n$/, "") };
     }
     const stream = await api().stream(path, { accept: "text/event-stream" });
     for await (const { event, data } of readEvents(stream)) {
       if (event !== "line") continue;
-      if (json) write(`${visibleJson(data)}\n`);
+      if (json) write(`${safeJson(data)}\n`);
       else {
         const { at, source, line } = JSON.parse(data) as LogLine;
-        write(`${visible(`${at ?? "-"} ${source} ${line}`)}\n`);
+        write(`${safeLine(`${at ?? "-"} ${source} ${line}`)}\n`);
       }
     }
     throw new Failure(EXIT.tryAgain, "broken_off", {
@@ -297,7 +297,7 @@ const HIGHEST_PORT = 65_535;
 
 const port = (text: string, label: string): number => {
   const number = count(text, label);
-  if (number > HIGHEST_PORT) throw usage(`${label} must be at most ${HIGHEST_PORT}.`);
+  if (number > HIGHEST_PORT) throw usageFailure(`${label} must be at most ${HIGHEST_PORT}.`);
   return number;
 };
 
@@ -312,7 +312,7 @@ const open = endpoint("POST /v1/projects/:pid/sessions/:sid/preview", {
     "The link works once and expires after five minutes. In a sandbox, SESSION defaults to its own session.",
   shows: ({ url, expires_at: until }, { note }) => {
     note(`The link works once, until ${timeOrDash(until)}.`);
-    return visible(url);
+    return safeLine(url);
   },
 });
 

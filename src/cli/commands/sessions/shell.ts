@@ -11,8 +11,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ReadStream } from "node:tty";
 import type { Client } from "../../client.ts";
 import { command, type Call } from "../../command.ts";
-import { EXIT, Failure, usage } from "../../failure.ts";
-import { visible } from "../../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../failure.ts";
+import { safeLine } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 
 /** Longest message. The daemon accepts twice as much. */
@@ -285,7 +285,7 @@ export const runInSandbox = async (
     write: (bytes) => void process.stdout.write(bytes),
     isTerminal,
     keptMs: value.kept_ms,
-    note: (line) => note(`\r\n${visible(line)}\r`),
+    note: (line) => note(`\r\n${safeLine(line)}\r`),
   });
   const restore = isTerminal ? raw(stdin) : () => undefined;
   const resize = (): void => session.resize();
@@ -316,7 +316,7 @@ export const shell = command({
   notes:
     "Without COMMAND, it is a shell in the workspace, as the agent's user. Write `--` before COMMAND. The exit code is the command's. `~.` at the beginning of a line leaves and ends it. If the connection is lost, the program comes back to the terminal for up to ten minutes. If standard input or output is no terminal, the command gets pipes.",
   run: async ({ given, rest, json, project, ...call }) => {
-    if (json) throw usage("`platform sessions shell` has no --json.");
+    if (json) throw usageFailure("`platform sessions shell` has no --json.");
     await runInSandbox(rest, call, { pid: await project(), sid: sessionId(given.SESSION) });
     return "writes";
   },

@@ -2,8 +2,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Answer } from "../../contract.ts";
 import { command } from "../../command.ts";
-import { EXIT, Failure, usage } from "../../failure.ts";
-import { second, visible } from "../../terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../failure.ts";
+import { timeToSecond, safeLine } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 import { leftOutLines, pathCount } from "./saved-words.ts";
 import { stateWord } from "./state-words.ts";
@@ -85,7 +85,7 @@ const failedBefore = ({ id, failure, saved }: Session): Failure =>
     lines: [
       saved?.at == null
         ? "Changes since the last push are lost."
-        : `Changes since the last save, at ${second(saved.at)}, are lost.`,
+        : `Changes since the last save, at ${timeToSecond(saved.at)}, are lost.`,
       `\`platform sessions show ${id}\` says what is saved.`,
     ],
   });
@@ -106,7 +106,7 @@ export const stop = command({
   notes:
     "If something cannot be saved, the session runs on, the paths are listed with their reasons, and the exit code is 9. It is also 9 if the session has failed. A save may take a minute.",
   run: async ({ given, options, json, note, progress, api, project }) => {
-    if (options.try && options.now) throw usage("Give --try or --now, not both.");
+    if (options.try && options.now) throw usageFailure("Give --try or --now, not both.");
     const params = { pid: await project(), sid: sessionId(given.SESSION) };
     const client = api();
     const save = options.now ? "skip" : options.try ? "try" : "require";
@@ -121,7 +121,7 @@ export const stop = command({
       progress?.("");
       if (value.status === "failed" && save === "require") throw failedBefore(value);
       for (const line of lossLines(value, options.now)) note(line);
-      return { json: text, text: visible(`${value.id} ${stateWord(value)}`) };
+      return { json: text, text: safeLine(`${value.id} ${stateWord(value)}`) };
     } catch (error) {
       progress?.("");
       const isRefused = error instanceof Failure && error.code === "not_saved";

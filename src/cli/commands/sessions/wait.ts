@@ -4,7 +4,7 @@ import type { Client } from "../../client.ts";
 import { command } from "../../command.ts";
 import type { Answer } from "../../contract.ts";
 import { EXIT, Failure } from "../../failure.ts";
-import { type Screen, time, visible } from "../../terminal.ts";
+import { type Screen, time, safeLine } from "../../terminal.ts";
 import { duration, sessionId } from "../../words.ts";
 import { contentText } from "../../../domain/conversation/growing.ts";
 import { Talk } from "./talk/talk.ts";
@@ -171,6 +171,6 @@ export const wait = command({
     const { id, last_turn: turn } = rest.session;
     if (screen !== null && rest.conversation !== null) showAnswer(screen, rest.conversation);
     const what = turn === null ? "has nothing to do" : `finished at ${time(turn.at)}`;
-    return { json: rest.text, text: visible(`${id} The agent ${what}.`) };
+    return { json: rest.text, text: safeLine(`${id} The agent ${what}.`) };
   },
 });

@@ -1,7 +1,7 @@
 /** `platform sessions why` and its like: why something is in its state, and what would move it. */
 import type { Answer } from "../../contract.ts";
 import { endpoint } from "../../endpoint/endpoint.ts";
-import { table, time, visible } from "../../terminal.ts";
+import { table, time, safeLine } from "../../terminal.ts";
 import { count } from "../../words.ts";
 import { quantity } from "../../../domain/counted.ts";
 
@@ -27,11 +27,11 @@ const minutes = (ms: number | null): string => {
 const pending = ({ text, since, attempts, last_error: error }: Machine["pending"][number]): string => {
   const crashText =
     attempts === 0 ? "" : `; it crashed ${quantity(attempts, "time")}, last with: ${error ?? "no message"}`;
-  return visible(`  ${text}, since ${time(since)}${crashText}`);
+  return safeLine(`  ${text}, since ${time(since)}${crashText}`);
 };
 
 const next = ({ event, to, text, at }: Machine["next"][number], state: string | null): string =>
-  visible(
+  safeLine(
     `  ${text} (${event}${to === null || to === state ? "" : ` -> ${to}`}${at === null ? "" : `, ${time(at)}`})`,
   );
 
@@ -46,8 +46,8 @@ const machineText = (label: string, machine: Machine): string => {
     detail ?? "",
   ]);
   return [
-    visible(head),
-    ...why.map((sentence) => visible(`  ${sentence}`)),
+    safeLine(head),
+    ...why.map((sentence) => safeLine(`  ${sentence}`)),
     ...(machine.pending.length === 0 ? [] : ["Under way:", ...machine.pending.map(pending)]),
     "What would move it:",
     ...(machine.next.length === 0 ? ["  Nothing."] : machine.next.map((one) => next(one, state))),

@@ -3,8 +3,8 @@ import type { Answer } from "../../contract.ts";
 import { recordTable } from "../../endpoint/columns.ts";
 import { command } from "../../command.ts";
 import { endpoint } from "../../endpoint/endpoint.ts";
-import { Failure, usage } from "../../failure.ts";
-import { visibleLines } from "../../terminal.ts";
+import { Failure, usageFailure } from "../../failure.ts";
+import { safeLines } from "../../terminal.ts";
 import { sessionId } from "../../words.ts";
 
 type Files = Answer<"GET /v1/projects/:pid/sessions/:sid/workspace/files">;
@@ -22,7 +22,7 @@ const diffWish = (options: {
 }): DiffWish => {
   const { pushed, saved, save } = options;
   if ([pushed, saved, save !== undefined].filter(Boolean).length > 1)
-    throw usage("Give one of --pushed, --saved and --save.");
+    throw usageFailure("Give one of --pushed, --saved and --save.");
   if (saved) return { of: "saved" };
   if (save !== undefined) return { of: "saved", save };
   return pushed ? "pushed" : "live";
@@ -58,14 +58,14 @@ const diff = command({
     if (liveDiff === null && wish === "live") note("The session is not running. This is what it has pushed.");
     return {
       json: JSON.stringify({ diff: value, live: liveDiff !== null }),
-      text: visibleLines(value).replace(/\n$/, ""),
+      text: safeLines(value).replace(/\n$/, ""),
       raw: value,
     };
   },
 });
 
 const filesText = (answer: Files): string => {
-  if (answer.kind === "file") return visibleLines(answer.text ?? "").replace(/\n$/, "");
+  if (answer.kind === "file") return safeLines(answer.text ?? "").replace(/\n$/, "");
   return recordTable(
     { KIND: "kind", BYTES: "size", NAME: "name" },
     answer.entries,

@@ -5,7 +5,7 @@ import * as path from "node:path";
 import { namedByHost, SSH_HOSTS, sshHost } from "../../../domain/session/ssh-host.ts";
 import { command, type Call } from "../../command.ts";
 import type { Environment } from "../../configuration.ts";
-import { usage } from "../../failure.ts";
+import { usageFailure } from "../../failure.ts";
 import { become, thisProgram } from "../../programs.ts";
 import { resolveId } from "../../references.ts";
 import { count, projectId, sessionId } from "../../words.ts";
@@ -43,7 +43,7 @@ const ssh = command({
   notes:
     "Write `--` before COMMAND. It needs OpenSSH's client here, and its server on the service's nodes. `platform sessions shell` needs neither.",
   run: async ({ rest, json, environment, ...call }) => {
-    if (json) throw usage("`platform sessions ssh` has no --json.");
+    if (json) throw usageFailure("`platform sessions ssh` has no --json.");
     await becomeSsh([await findHost(call), ...rest], environment);
     return "writes";
   },
@@ -52,7 +52,7 @@ const ssh = command({
 /** A port as a person writes it. */
 const port = (text: string, what: string): number => {
   const number = count(text, what);
-  if (number > PORT_MAX) throw usage(`${what} must be at most ${PORT_MAX}.`);
+  if (number > PORT_MAX) throw usageFailure(`${what} must be at most ${PORT_MAX}.`);
   return number;
 };
 
@@ -65,7 +65,7 @@ const forward = command({
   notes:
     "It needs OpenSSH, as `platform sessions ssh` does. For a page in the browser, see `platform sessions open`.",
   run: async ({ options, json, environment, note, ...call }) => {
-    if (json) throw usage("`platform sessions port` has no --json.");
+    if (json) throw usageFailure("`platform sessions port` has no --json.");
     const there = port(call.given.PORT, "PORT");
     const here = options.local === undefined ? there : port(options.local, "--local");
     const host = await findHost(call);
@@ -121,10 +121,10 @@ const proxy = command({
   about: "Carry one connection of OpenSSH to a session's sandbox: `ssh-config` makes ssh call it",
   takes: ["HOST"],
   run: async ({ given, json, environment, ...call }) => {
-    if (json) throw usage("`platform ssh-proxy` has no --json.");
+    if (json) throw usageFailure("`platform ssh-proxy` has no --json.");
     const target = namedByHost(given.HOST);
     if (target === null)
-      throw usage("HOST must be SESSION.PROJECT.platform, such as 1a2b3c4d.5e6f7a8b.platform.");
+      throw usageFailure("HOST must be SESSION.PROJECT.platform, such as 1a2b3c4d.5e6f7a8b.platform.");
     // A project is looked for among all, so this is not asked then.
     const within = (pid: string) => ({ scope: { api: call.api, project: () => Promise.resolve(pid) } });
     const pid = projectId(await resolveId(target.project, "PROJECT", within("")));

@@ -1,6 +1,6 @@
 /** What a conversation says of a call that waits for a person. Both adapters write it together with the approval. */
 import { derivedUuid } from "../../../domain/ids.ts";
-import { type Author, SERVICE } from "../../../domain/conversation/conversation.ts";
+import { type Author, SERVICE_AUTHOR } from "../../../domain/conversation/conversation.ts";
 import type { Approval, ApprovalMove } from "./approvals.ts";
 import type { NewCall } from "../../../store/ports/connectors/executor-calls.ts";
 
@@ -21,7 +21,7 @@ export const askedNote = (call: NewCall): ApprovalNote => ({
   sessionId: call.sessionId,
   id: derivedUuid(call.id, "asked"),
   text: `A person must approve ${callName(call)}.`,
-  author: SERVICE,
+  author: SERVICE_AUTHOR,
   at: call.at,
 });
 
@@ -33,7 +33,11 @@ export const decidedNote = (
 ): ApprovalNote | null => {
   const place = { sessionId: call.sessionId, id: derivedUuid(id, "decided"), at: move.now };
   if (move.type === "deadline.passed")
-    return { ...place, author: SERVICE, text: `No person decided in time on ${callName(call)}. It expired.` };
+    return {
+      ...place,
+      author: SERVICE_AUTHOR,
+      text: `No person decided in time on ${callName(call)}. It expired.`,
+    };
   if (move.type !== "approval.given" && move.type !== "denial.given") return null;
   const name = nameOf(move.by);
   const author: Author = { kind: "user", userId: move.by, name, triggerSlug: null, fireId: null };

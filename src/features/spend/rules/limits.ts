@@ -1,5 +1,5 @@
 /** Which limits apply to a call, and whether it passes. Pure, and shared by both adapters. */
-import { SERVICE } from "../../../domain/conversation/conversation.ts";
+import { SERVICE_AUTHOR } from "../../../domain/conversation/conversation.ts";
 import { derivedUuid } from "../../../domain/ids.ts";
 import type {
   LimitAmount,
@@ -94,6 +94,6 @@ export const nearNote = ({ sessionId, count, limit, now }: Near) => ({
   sessionId,
   id: derivedUuid(sessionId, `spend ${countKey(count)} ${limit.unit} ${limit.amount} ${now}`),
   text: limitNears(limit),
-  author: SERVICE,
+  author: SERVICE_AUTHOR,
   at: now,
 });

@@ -8,13 +8,13 @@ import {
   ItemError,
   ItemKind,
   PlanEntry,
-  SentStatus,
+  MessageStatus,
   ToolCall,
   TurnNow,
   Usage,
   WorkStatus,
 } from "../../../domain/conversation/conversation.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { NotFound } from "../errors.ts";
 import { Instant, pageQuery, sessionParams, text, Uuid } from "../schemas.ts";
 
@@ -54,7 +54,7 @@ export const ItemWire = Schema.Struct({
   turn_id: nullable(Uuid),
   parent_id: nullable(Uuid),
   sandbox_id: nullable(Uuid),
-  status: Schema.Union([SentStatus, WorkStatus]),
+  status: Schema.Union([MessageStatus, WorkStatus]),
   content: Schema.Array(ContentPart),
   tool: nullable(ToolCall),
   plan: Schema.Array(PlanEntry),
@@ -121,7 +121,7 @@ export class ConversationGroup extends HttpApiGroup.make("conversation")
       query: { before: pageQuery.cursor, limit: pageQuery.limit },
       success: ConversationWire,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("search", "/conversation/search", {
       params: sessionParams,
       query: {
@@ -138,7 +138,7 @@ export class ConversationGroup extends HttpApiGroup.make("conversation")
         }),
       }),
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     show("output", "/items/:id/output", {
       params: { ...sessionParams, id: Uuid },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),

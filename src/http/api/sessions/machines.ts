@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { page } from "../endpoints.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { BadRequest, NotFound } from "../errors.ts";
 import { Instant, numberParams, pageQuery, sessionParams } from "../schemas.ts";
 import { triggerParams } from "../triggers/triggers.ts";
@@ -85,16 +85,16 @@ const machine = <
   name: Name,
   path: Path,
   params: Params,
-) => HttpApiEndpoint.get(name, path, { params, query, success, error }).annotate(Access, "read_project");
+) => HttpApiEndpoint.get(name, path, { params, query, success, error }).annotate(RequiredPrivilege, "read_project");
 
 /** State machines: their definitions, and why an actor is in its state. */
 export class MachinesGroup extends HttpApiGroup.make("machines")
   .add(
     HttpApiEndpoint.get("list", "/machines", {
       success: Schema.Struct({ machines: Schema.Array(Definition) }),
-    }).annotate(Access, "know_itself"),
+    }).annotate(RequiredPrivilege, "know_itself"),
     HttpApiEndpoint.get("account", "/account/machine", { query, success, error }).annotate(
-      Access,
+      RequiredPrivilege,
       "see_queue",
     ),
     machine("session", "/projects/:pid/sessions/:sid/machine", sessionParams),

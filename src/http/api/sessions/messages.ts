@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { ATTACHMENTS_MAX } from "../../../domain/conversation/attachment.ts";
 import { MESSAGE_TEXT_MAX, OfferedModel, RuntimeOffers } from "../../../domain/conversation/steering.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { ItemWire } from "./conversation.ts";
 import { BadRequest, Conflict, NotFound, TooMany, Unavailable, Unprocessable } from "../errors.ts";
 import { restoreSaved } from "./sessions.ts";
@@ -76,28 +76,28 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       payload: PostMessage,
       success: [Posted, Posted.pipe(HttpApiSchema.status(201))],
       error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany],
-    }).annotate(Access, "instruct_agent"),
+    }).annotate(RequiredPrivilege, "instruct_agent"),
     HttpApiEndpoint.delete("cancel", "/messages/:id", {
       params: itemParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "manage_messages"),
+    }).annotate(RequiredPrivilege, "manage_messages"),
     HttpApiEndpoint.post("interrupt", "/interrupt", {
       params: sessionParams,
       success: Schema.Struct({ interrupted: Schema.Boolean }),
       error: [NotFound, Conflict],
-    }).annotate(Access, "interrupt_agent"),
+    }).annotate(RequiredPrivilege, "interrupt_agent"),
     HttpApiEndpoint.post("resume", "/queue/resume", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "manage_messages"),
+    }).annotate(RequiredPrivilege, "manage_messages"),
     HttpApiEndpoint.post("answer", "/requests/:id/answer", {
       params: itemParams,
       payload: AnswerRequest,
       success: Schema.Struct({ request: ItemWire }),
       error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany, Unavailable],
-    }).annotate(Access, "settle_request"),
+    }).annotate(RequiredPrivilege, "settle_request"),
     HttpApiEndpoint.get("models", "/models", {
       params: sessionParams,
       success: Schema.Struct({
@@ -106,7 +106,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         lacks: LacksWire,
       }),
       error: [NotFound, Conflict, Unavailable],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1/projects/:pid/sessions/:sid") {}

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { Forbidden } from "../errors.ts";
 import { Instant, projectParams } from "../schemas.ts";
 
@@ -18,6 +18,6 @@ export class SandboxGroup extends HttpApiGroup.make("sandbox")
       params: projectParams,
       success: CloneCredential,
       error: Forbidden,
-    }).annotate(Access, "get_clone_credential"),
+    }).annotate(RequiredPrivilege, "get_clone_credential"),
   )
   .middleware(Authorized) {}

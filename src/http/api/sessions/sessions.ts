@@ -14,7 +14,7 @@ import {
   WorkspaceDirectory,
   WorkspaceFile,
 } from "../../../domain/session/workspace.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { TurnWire, UsageWire } from "./conversation.ts";
 import {
   BadRequest,
@@ -419,32 +419,32 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
         QueuedSession.pipe(HttpApiSchema.status(202)),
       ],
       error: [BadRequest, NotFound, Conflict, Unprocessable, TooMany, Unavailable],
-    }).annotate(Access, "start_session"),
+    }).annotate(RequiredPrivilege, "start_session"),
     HttpApiEndpoint.get("list", "/", {
       params: projectParams,
       query: listQuery,
       success: SessionPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     show("get", "/:sid", { params: sessionParams, success: SessionWire, privilege: "read_project" }),
     HttpApiEndpoint.patch("update", "/:sid", {
       params: sessionParams,
       payload: PatchSession,
       success: SessionWire,
       error: NotFound,
-    }).annotate(Access, "name_session"),
+    }).annotate(RequiredPrivilege, "name_session"),
     HttpApiEndpoint.post("see", "/:sid/seen", {
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.post("stop", "/:sid/stop", {
       params: sessionParams,
       // Without a body, nothing is wished.
       payload: [StopSession, Schema.Null],
       success: SessionWire,
       error: [NotFound, Conflict],
-    }).annotate(Access, "stop_session"),
+    }).annotate(RequiredPrivilege, "stop_session"),
     show("ownCredentials", "/:sid/own-credentials", {
       params: sessionParams,
       success: OwnCredentialsWire,
@@ -454,14 +454,14 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       params: sessionParams,
       success: HttpApiSchema.NoContent,
       error: [Forbidden, NotFound],
-    }).annotate(Access, "give_back_credentials"),
+    }).annotate(RequiredPrivilege, "give_back_credentials"),
     HttpApiEndpoint.post("restart", "/:sid/restart", {
       params: sessionParams,
       // Without a body, nothing is wished.
       payload: [RestartSession, Schema.Null],
       success: StartedSession.pipe(HttpApiSchema.status(202)),
       error: [NotFound, Conflict, TooMany, Unavailable],
-    }).annotate(Access, "restart_session"),
+    }).annotate(RequiredPrivilege, "restart_session"),
     remove("delete", "/:sid", { params: sessionParams, privilege: "discard_work" }),
     show("turnSaves", "/:sid/saves", {
       params: sessionParams,
@@ -482,53 +482,53 @@ export class SessionsGroup extends HttpApiGroup.make("sessions")
       query: workQuery,
       success: SessionChanges,
       error: [NotFound, Conflict],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("diff", "/:sid/diff", {
       params: sessionParams,
       query: { ...diffQuery, ...workQuery },
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("workspaceChanges", "/:sid/workspace/changes", {
       params: sessionParams,
       success: WorkspaceChanges,
       error: [NotFound, Conflict, GatewayTimeout],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("workspaceDiff", "/:sid/workspace/diff", {
       params: sessionParams,
       query: workspaceQuery,
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; charset=utf-8" })),
       error: [BadRequest, NotFound, Conflict, GatewayTimeout],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("workspaceFiles", "/:sid/workspace/files", {
       params: sessionParams,
       query: workspaceQuery,
       success: Schema.Union([WorkspaceDirectory, WorkspaceFile]),
       error: [BadRequest, NotFound, Conflict, GatewayTimeout],
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("ports", "/:sid/ports", {
       params: sessionParams,
       success: Schema.Struct({ ports: Schema.Array(Schema.Finite) }),
       error: [NotFound, Conflict],
-    }).annotate(Access, "enter_port"),
+    }).annotate(RequiredPrivilege, "enter_port"),
     HttpApiEndpoint.get("terminal", "/:sid/terminal", {
       params: sessionParams,
       success: TerminalOffer,
       error: [NotFound, Conflict],
-    }).annotate(Access, "open_terminal"),
+    }).annotate(RequiredPrivilege, "open_terminal"),
     HttpApiEndpoint.post("preview", "/:sid/preview", {
       params: sessionParams,
       payload: CreatePreview,
       success: Schema.Struct({ url: Schema.String, expires_at: Instant }).pipe(HttpApiSchema.status(201)),
       error: [NotFound, Conflict],
-    }).annotate(Access, "enter_port"),
+    }).annotate(RequiredPrivilege, "enter_port"),
   )
   .prefix("/v1/projects/:pid/sessions")
   .add(
     HttpApiEndpoint.get("listAll", "/v1/sessions", {
       query: listQuery,
       success: SessionPage,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
   )
   .add(
     show("saves", "/v1/projects/:pid/saves", {

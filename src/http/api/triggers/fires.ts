@@ -2,7 +2,7 @@ import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { listAll, page, show } from "../endpoints.ts";
 import { FIRE_STATUSES } from "../../../domain/trigger/fire.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { Conflict, Internal, NotFound, TooMany, Unprocessable } from "../errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "../schemas.ts";
 import { RunOutcomeWire, Slug, triggerParams } from "./triggers.ts";
@@ -108,13 +108,13 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       query: { ...statusQuery, slug: Schema.optionalKey(Slug) },
       success: FirePage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     HttpApiEndpoint.get("ofTrigger", "/projects/:pid/triggers/:slug/fires", {
       params: triggerParams,
       query: statusQuery,
       success: FirePage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
     show("get", "/projects/:pid/fires/:id", {
       params: fireParams,
       success: FireDetail,
@@ -124,12 +124,12 @@ export class FiresGroup extends HttpApiGroup.make("fires")
       params: fireParams,
       success: FiredWire,
       error: [NotFound, Conflict, Unprocessable, TooMany, Internal],
-    }).annotate(Access, "start_session"),
+    }).annotate(RequiredPrivilege, "start_session"),
     HttpApiEndpoint.delete("cancel", "/projects/:pid/fires/:id", {
       params: fireParams,
       success: HttpApiSchema.NoContent,
       error: [NotFound, Conflict],
-    }).annotate(Access, "cancel_request"),
+    }).annotate(RequiredPrivilege, "cancel_request"),
     listAll("queue", "/queue", { success: page({ queue: Schema.Array(QueueWire) }), privilege: "see_queue" }),
   )
   .middleware(Authorized)

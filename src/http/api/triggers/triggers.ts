@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api";
 import { listAll, show } from "../endpoints.ts";
 import { RUN_STATES } from "../../../domain/session/run-outcome.ts";
 import { EVENT_SKIPS } from "../../../domain/trigger/event-skip.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { BadRequest, Conflict, Internal, NotFound, TooMany, Unprocessable } from "../errors.ts";
 import { Instant, Json, optionalText, projectParams, Uuid, Warning } from "../schemas.ts";
 
@@ -138,7 +138,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
         HttpApiSchema.status(202),
       ),
       error: [NotFound, Conflict, TooMany, Internal, Unprocessable],
-    }).annotate(Access, "start_session"),
+    }).annotate(RequiredPrivilege, "start_session"),
     HttpApiEndpoint.post("preview", "/projects/:pid/triggers/:slug/preview", {
       params: triggerParams,
       payload: PreviewRequest,
@@ -148,7 +148,7 @@ export class TriggersGroup extends HttpApiGroup.make("triggers")
         outcome: Schema.Literals(["fires", "pong", "filtered", ...EVENT_SKIPS]),
       }),
       error: [BadRequest, NotFound, Internal],
-    }).annotate(Access, "try_triggers"),
+    }).annotate(RequiredPrivilege, "try_triggers"),
   )
   .add(listAll("listAll", "/triggers", { success: TriggerPage, privilege: "read_project" }))
   .middleware(Authorized)

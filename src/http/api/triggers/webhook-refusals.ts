@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema";
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api";
 import { page } from "../endpoints.ts";
-import { Access, Authorized } from "../access.ts";
+import { RequiredPrivilege, Authorized } from "../access.ts";
 import { NotFound } from "../errors.ts";
 import { Instant, pageQuery, projectParams, Uuid } from "../schemas.ts";
 import { Slug } from "./triggers.ts";
@@ -33,7 +33,7 @@ export class WebhookRefusalsGroup extends HttpApiGroup.make("webhookRefusals")
       query: { ...pageQuery, slug: Schema.optionalKey(Slug) },
       success: RefusalPage,
       error: NotFound,
-    }).annotate(Access, "read_project"),
+    }).annotate(RequiredPrivilege, "read_project"),
   )
   .middleware(Authorized)
   .prefix("/v1") {}

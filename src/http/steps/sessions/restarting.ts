@@ -1,7 +1,7 @@
 /** How a session that has ended starts again: on request, or with a message to it. */
 import * as Effect from "effect/Effect";
 import { Actors } from "../../../services/actors.ts";
-import { askedFor } from "../../../services/audit.ts";
+import { auditedAsk } from "../../../services/audit.ts";
 import { callingSession, requireCounted } from "../../../services/projects/counted-models.ts";
 import { requireChosenProvider } from "../../../services/projects/models.ts";
 import { sandboxToGoOn } from "../../../services/sessions/warm-pool.ts";
@@ -92,7 +92,7 @@ export const restartSession = Effect.fnUntraced(function* (
     "CapReached",
     (cap: CapReached) => Effect.succeed({ told: null, cap }),
   );
-  const { told, cap } = yield* isWorking ? restart : restart.pipe(askedFor(row, refusedFor));
+  const { told, cap } = yield* isWorking ? restart : restart.pipe(auditedAsk(row, refusedFor));
   if (told === null) return yield* capReached(cap);
   // Deleted while this request was under way.
   if (told.snapshot.context.deleted) return yield* notFound("session");

@@ -4,7 +4,7 @@ import { Actors } from "../../../services/actors.ts";
 import type { StopSave } from "../../../domain/save/order.ts";
 import { countLeft } from "../../../domain/save/saved.ts";
 import { isLive } from "../../../domain/session/session.ts";
-import { askedFor } from "../../../services/audit.ts";
+import { auditedAsk } from "../../../services/audit.ts";
 import { Events } from "../../../store/ports/events.ts";
 import type { Principal } from "../../../store/ports/people/identity.ts";
 import { Sessions, type Session } from "../../../store/ports/sessions/sessions.ts";
@@ -44,7 +44,7 @@ export const stopSession = Effect.fnUntraced(function* (
     .session(session.id, { type: "stop.requested", save })
     .pipe(Effect.catchTag("CapReached", Effect.die));
   yield* isLive(session.status)
-    ? Effect.asVoid(stop.pipe(askedFor({ action: "session.stop", target: session.id }, () => null)))
+    ? Effect.asVoid(stop.pipe(auditedAsk({ action: "session.stop", target: session.id }, () => null)))
     : Effect.asVoid(stop);
   yield* untilEnded(session);
   return session;

@@ -1,7 +1,7 @@
 /** `platform backup` and `platform restore`. Their implementation is loaded only when it is needed. */
 import path from "node:path";
 import { command, type Command } from "../../../cli/command.ts";
-import { megabytes, visible } from "../../../cli/terminal.ts";
+import { megabytes, safeLine } from "../../../cli/terminal.ts";
 import { quantity } from "../../../domain/counted.ts";
 
 const load = async () => {
@@ -31,7 +31,7 @@ If the service uses PLATFORM_MASTER_KEY, set it for this command too. The file t
       : "It does not contain the master key. Keep PLATFORM_MASTER_KEY in another place.";
     return {
       json: JSON.stringify({ file, bytes, rows, repositories, includes_key: includesKey }),
-      text: visible(
+      text: safeLine(
         `${file}: ${megabytes(bytes)}, ${quantity(rows, "row")}, ${quantity(repositories, "repository", "repositories")}. ${key}`,
       ),
     };
@@ -69,7 +69,7 @@ const restore = command({
         repositories,
         includes_key: includesKey,
       }),
-      text: visible(
+      text: safeLine(
         `${dataDir}: ${quantity(rows, "row")} and ${quantity(repositories, "repository", "repositories")} as of ${createdAt}. ${key}Sessions that ran then fail with sandbox_lost. ${pauseNote}`,
       ),
     };

@@ -1,7 +1,7 @@
 /** `platform images`. Its implementation (images.ts) is loaded only when it is needed. */
 import { command, type Command } from "../../../cli/command.ts";
-import { EXIT, Failure, usage } from "../../../cli/failure.ts";
-import { megabytes, localTable as table, visible } from "../../../cli/terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../../cli/failure.ts";
+import { megabytes, localTable as table, safeLine } from "../../../cli/terminal.ts";
 import { quantity } from "../../../domain/counted.ts";
 
 const NOTES = `A project chooses an image in its platform.toml:
@@ -15,7 +15,8 @@ its settings. With several nodes, build or import the image on each node. The se
 /** @throws Failure */
 const checkName = async (name: string): Promise<string> => {
   const { IMAGE_REFERENCE_RULE, isImageReference } = await import("../../../domain/environment/image.ts");
-  if (!isImageReference(name)) throw usage(`${name} is not a valid image name. ${IMAGE_REFERENCE_RULE}`);
+  if (!isImageReference(name))
+    throw usageFailure(`${name} is not a valid image name. ${IMAGE_REFERENCE_RULE}`);
   return name;
 };
 
@@ -24,7 +25,7 @@ const ready = (
   { digest, bytes, files }: { readonly digest: string; readonly bytes: number; readonly files: number },
 ) => ({
   json: JSON.stringify({ name, digest, bytes, files }),
-  text: visible(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
+  text: safeLine(`${name} is ready: ${digest}, ${quantity(files, "file")}, ${megabytes(bytes)}.`),
 });
 
 const importCommand = command({
@@ -48,7 +49,7 @@ const buildArguments = (words: readonly string[]): Readonly<Record<string, strin
   Object.fromEntries(
     words.map((text) => {
       const at = text.indexOf("=");
-      if (at < 1) throw usage(`--arg ${text}: give NAME=VALUE.`);
+      if (at < 1) throw usageFailure(`--arg ${text}: give NAME=VALUE.`);
       return [text.slice(0, at), text.slice(at + 1)] as const;
     }),
   );
@@ -124,7 +125,7 @@ that names it cannot start sessions any more.`,
     const { removeImage } = await import("./images.ts");
     if (!(await perform(removeImage(environment, given.NAME))))
       throw new Failure(EXIT.refused, "not_found", { message: `There is no image ${given.NAME}.` });
-    return { json: JSON.stringify({ name: given.NAME }), text: visible(`${given.NAME} is removed.`) };
+    return { json: JSON.stringify({ name: given.NAME }), text: safeLine(`${given.NAME} is removed.`) };
   },
 });
 
@@ -150,7 +151,7 @@ Build it again after each upgrade of the service.`,
         : `Its agent runtime: ${agents.join(", ")}.`;
     return {
       json: JSON.stringify({ directory, agents }),
-      text: visible(`${directory} is ready to be built. ${agent}`),
+      text: safeLine(`${directory} is ready to be built. ${agent}`),
     };
   },
 });

@@ -1,7 +1,7 @@
 /** `platform runtimes`. Its implementation (runtimes.ts) is loaded only when it is needed. */
 import { command, type Command } from "../../../cli/command.ts";
-import { EXIT, Failure, usage } from "../../../cli/failure.ts";
-import { megabytes, localTable as table, visible } from "../../../cli/terminal.ts";
+import { EXIT, Failure, usageFailure } from "../../../cli/failure.ts";
+import { megabytes, localTable as table, safeLine } from "../../../cli/terminal.ts";
 import type { InstalledRuntime } from "../../../sandbox/runtimes/store.ts";
 import { quantity } from "../../../domain/counted.ts";
 
@@ -15,7 +15,7 @@ const wishedPackage = async (text: string) => {
   const request = parseNamedVersion(text);
   const runtimePackage = PACKAGED.get(request?.name ?? "");
   if (request === null || runtimePackage === undefined)
-    throw usage(
+    throw usageFailure(
       `${text} is no runtime that can be added. Give NAME@VERSION with an exact version. NAME is one of: ${[...PACKAGED.keys()].join(", ")}. For an agent of a registry, give --registry as well.`,
     );
   return { ...request, packaged: runtimePackage };
@@ -26,13 +26,15 @@ const wishedEntry = async (text: string) => {
   const { isExactVersion, isRuntimeName } = await import("../../../domain/runtimes/installed.ts");
   const [id = "", version = null, ...rest] = text.split("@");
   if (!isRuntimeName(id) || (version !== null && !isExactVersion(version)) || rest.length > 0)
-    throw usage(`${text} is no agent of a registry. Give its id, or ID@VERSION with an exact version.`);
+    throw usageFailure(
+      `${text} is no agent of a registry. Give its id, or ID@VERSION with an exact version.`,
+    );
   return { id, version };
 };
 
 const addedOutcome = (name: string, { root: _root, start: _start, ...facts }: InstalledRuntime) => ({
   json: JSON.stringify({ name, ...facts }),
-  text: visible(
+  text: safeLine(
     `${name} ${facts.version} is ready: ${facts.digest}, ${quantity(facts.packages, "package")}, ${megabytes(facts.bytes)}.`,
   ),
 });
@@ -117,7 +119,7 @@ need it cannot start here any more, unless their environment brings the program.
     const { removeRuntime } = await import("./runtimes.ts");
     if (!(await perform(removeRuntime(environment, given.NAME))))
       throw new Failure(EXIT.refused, "not_found", { message: `This machine has no runtime ${given.NAME}.` });
-    return { json: JSON.stringify({ name: given.NAME }), text: visible(`${given.NAME} is removed.`) };
+    return { json: JSON.stringify({ name: given.NAME }), text: safeLine(`${given.NAME} is removed.`) };
   },
 });
 

@@ -69,14 +69,14 @@ export interface TokenOwner {
 }
 
 /** The ids in the path of a request. */
-export interface Path {
+export interface RequestPath {
   readonly projectId: string;
   readonly sessionId: string | null;
 }
 
 /** The rows that the path of a request names, as they were when the caller was authenticated. */
-export interface Reached {
-  readonly path: Path;
+export interface PathRows {
+  readonly path: RequestPath;
   /** The caller's role in the project. Null if the project does not exist for her. */
   readonly role: ProjectRole | null;
   /** Who may merge there. */
@@ -133,8 +133,8 @@ export class Identity extends Context.Service<
     readonly arrive: (
       tokenHash: string,
       now: number,
-      path: Path,
-    ) => Stored<{ readonly caller: Principal; readonly reached: Reached } | null>;
+      path: RequestPath,
+    ) => Stored<{ readonly caller: Principal; readonly reached: PathRows } | null>;
     /** Why a hash does not authenticate, if a token has it. Null if no token does, or it authenticates. It writes nothing. */
     readonly endedToken: (tokenHash: string, now: number) => Stored<EndedToken | null>;
     /**

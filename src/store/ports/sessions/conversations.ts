@@ -8,7 +8,7 @@
  *     writes nothing.
  *  N3 A closed item keeps its status. An item of an earlier sandbox changes only while it is open.
  *  N4 The items of a sandbox stand in the order in which its agent made them. An item that is reported late takes the last
- *     place, and those that the agent made after it move behind it: at most `MOVED_MAX` of them. Notes of the service and waiting
+ *     place, and those that the agent made after it move behind it: at most `ITEMS_MOVED_MAX` of them. Notes of the service and waiting
  *     messages move with the item behind which they stand.
  *  N5 Text from a sandbox is made storable first. No report can make a row that cannot be written or read.
  */
@@ -39,11 +39,11 @@ import type { Memory, Stored, Unsettled } from "../journal.ts";
 /** How many bytes of a conversation are kept: its items, outputs and attachments. */
 export const CONVERSATION_KEPT_MAX = 64 * 1024 * 1024;
 /** When a conversation is full, room is made down to this size, so that not every write has to make room. */
-export const CONVERSATION_ROOM = 56 * 1024 * 1024;
+export const CONVERSATION_TRIM_TO = 56 * 1024 * 1024;
 /** The largest record of one item, in bytes. A larger one is kept without its content, and marked `pruned`. */
 export const ITEM_KEPT_MAX = 4 * 1024 * 1024;
 /** How many items one report moves behind others (N4). */
-export const MOVED_MAX = 500;
+export const ITEMS_MOVED_MAX = 500;
 /** How long an attachment is kept that no message has, ms. */
 export const ATTACHMENT_UNUSED_MS = 6 * 60 * 60 * 1000;
 /** A reader that misses more versions than this is told `reset`, and reads the newest page instead. */
@@ -144,18 +144,18 @@ export type ConversationChange =
   | { readonly type: "item"; readonly seq: number; readonly item: Item }
   | ({ readonly type: "state"; readonly seq: number } & ConversationState);
 
-/** A conversation after a write, and what the write changed. */
 /** The usage that a write adds to a model. */
-export interface Spent {
+export interface AddedUsage {
   readonly model: string;
   readonly usage: Usage;
 }
 
+/** A conversation after a write, and what the write changed. */
 export interface ChangedConversation {
   readonly conversation: Conversation;
   readonly changes: readonly ConversationChange[];
   /** What this write added to the usage. Absent: nothing. */
-  readonly spent?: readonly Spent[];
+  readonly spent?: readonly AddedUsage[];
 }
 
 export interface ConversationPage {

@@ -17,7 +17,7 @@ import type { Unsaved } from "../../../domain/save/order.ts";
 import type { Restored, Saved } from "../../../domain/save/saved.ts";
 
 /** How a turn ended, with the sandbox's number of the turn. */
-export interface NotedTurn extends LastTurn {
+export interface EndedTurn extends LastTurn {
   readonly sandboxId: string;
   readonly number: number;
   /** The same turn as the conversation counts it. Null or absent: unknown. */
@@ -70,7 +70,7 @@ export interface Session {
   /** What its current or last sandbox brought back. Null if it was not asked to, or has not answered yet. */
   readonly restored: Restored | null;
   /** The last turn that ended, also after a restart. Null before the first. */
-  readonly lastTurn: NotedTurn | null;
+  readonly lastTurn: EndedTurn | null;
   /** The changes of its branch at the last push. Null if not pushed yet, or by an earlier version. */
   readonly changes: BranchChanges | null;
   /** The id of its current sandbox (the machine's context). */
@@ -174,10 +174,10 @@ export interface RunningSession {
  * How many sessions one list looks at to find those that its filter wants: a filter that fits few rows must not read
  * all rows of an account at once.
  */
-export const SESSIONS_LOOKED_AT = 10_000;
+export const LIST_SCAN_MAX = 10_000;
 
 /** How many characters of a prompt stand for the name of a session without one. */
-export const PROMPT_SEARCHED = 200;
+export const PROMPT_AS_NAME_MAX = 200;
 
 /** The conditions of a list of sessions. An absent one accepts all. */
 export interface SessionFilter {
@@ -207,7 +207,7 @@ export interface SessionFilter {
 }
 
 /**
- * @property lookedAt how many sessions are looked at, or SESSIONS_LOOKED_AT. A page that ends there has a cursor, and may
+ * @property lookedAt how many sessions are looked at, or LIST_SCAN_MAX. A page that ends there has a cursor, and may
  * have fewer items than its limit.
  */
 export type SessionRequest = PageRequest &
@@ -284,7 +284,7 @@ export class Sessions extends Context.Service<
      */
     readonly noteTurn: (
       id: string,
-      turn: NotedTurn & { readonly now: number },
+      turn: EndedTurn & { readonly now: number },
     ) => Stored<{ readonly projectId: string } | null>;
     /** The running sessions whose sandboxes are on this node. */
     readonly runningOn: (nodeId: string) => Stored<readonly RunningSession[]>;

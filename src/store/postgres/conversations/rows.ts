@@ -8,7 +8,7 @@ import type { Fragment } from "effect/sql/Statement";
 import { attachedTo } from "../../conversations/attached.ts";
 import { ConversationDraft, itemBytes, itemRecord, STRIPPED_MAX } from "../../conversations/draft.ts";
 import {
-  MOVED_MAX,
+  ITEMS_MOVED_MAX,
   type Conversation,
   type Item,
   type ServiceNote,
@@ -109,7 +109,7 @@ export const itemsFrom = (
       WHERE session_id = ${id} AND sandbox_id = ${sandboxId}::uuid AND native_order >= ${order}::bigint
     )
   )
-  ORDER BY place DESC LIMIT ${MOVED_MAX}`;
+  ORDER BY place DESC LIMIT ${ITEMS_MOVED_MAX}`;
 
 /** Locks the conversation until the transaction ends. Null if the conversation does not exist. */
 export const lockConversation = (sql: SqlClient, id: string) =>

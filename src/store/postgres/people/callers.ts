@@ -6,9 +6,9 @@ import {
   TokenSignIn,
   type EndedToken,
   type EndedWhy,
-  type Path,
+  type RequestPath,
   type Principal,
-  type Reached,
+  type PathRows,
 } from "../../ports/people/identity.ts";
 import { at } from "../connection/statement.ts";
 import { TOKEN_ROLE } from "./roles.ts";
@@ -89,7 +89,7 @@ interface CallerRow {
 
 /** The session's columns are null if the path's project has no such session, and absent if the path names none. */
 type ArrivalRow = CallerRow &
-  Partial<Pick<Reached, "role" | "mergeRole">> &
+  Partial<Pick<PathRows, "role" | "mergeRole">> &
   (ShownRow | { readonly id?: null });
 
 /** The parts of a row: the caller, the token's last use, and what was read of the path. */
@@ -144,13 +144,13 @@ export const makeCallers = Effect.gen(function* () {
   });
 
   /** The session is read only if its account is the caller's. */
-  const sessionAt = ({ projectId, sessionId }: Path) => sql`LEFT JOIN LATERAL (
+  const sessionAt = ({ projectId, sessionId }: RequestPath) => sql`LEFT JOIN LATERAL (
     SELECT ${sql.literal(shownColumns("session"))} FROM project_sessions AS session
     ${sql.literal(withConversations("session"))}
     WHERE session.id = ${sessionId} AND project_id = ${projectId} AND account_id = token.account_id AND deleted_at IS NULL
   ) AS reached ON true`;
 
-  const arrive = Effect.fnUntraced(function* (hash: string, now: number, path: Path) {
+  const arrive = Effect.fnUntraced(function* (hash: string, now: number, path: RequestPath) {
     const [row] = yield* sql<ArrivalRow>`
       SELECT ${columns}, ${role} AS role, project.merge_role AS "mergeRole"
         ${sql.literal(path.sessionId === null ? "" : ", reached.*")}

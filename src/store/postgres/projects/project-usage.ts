@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { Usage } from "../../../domain/conversation/conversation.ts";
 import { utcDay } from "../../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../../ports/projects/project-usage.ts";
-import type { Spent } from "../../ports/sessions/conversations.ts";
+import type { AddedUsage } from "../../ports/sessions/conversations.ts";
 import { byRow } from "../../spent.ts";
 import { json, toStored } from "../connection/statement.ts";
 
@@ -13,7 +13,7 @@ import { json, toStored } from "../connection/statement.ts";
 export const addSpent = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   projectId: string,
-  { now, spent }: { readonly now: number; readonly spent: readonly Spent[] },
+  { now, spent }: { readonly now: number; readonly spent: readonly AddedUsage[] },
 ) {
   if (spent.length === 0) return;
   const day = utcDay(now);

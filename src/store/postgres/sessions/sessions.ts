@@ -15,9 +15,9 @@ import {
 } from "../../event-rows.ts";
 import type { Change } from "../../ports/journal.ts";
 import {
-  PROMPT_SEARCHED,
+  PROMPT_AS_NAME_MAX,
   Sessions,
-  SESSIONS_LOOKED_AT,
+  LIST_SCAN_MAX,
   type OwnerlessSession,
   type RunningSession,
   type Session,
@@ -186,7 +186,7 @@ const filterConditions = (
     createdBy !== undefined && sql`created_by = ${createdBy}`,
     parentSessionId !== undefined && sql`parent_session_id = ${parentSessionId}`,
     search !== undefined &&
-      sql`(strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_SEARCHED}))), lower(${search})) > 0
+      sql`(strpos(lower(coalesce(name, trigger_slug, left(initial_prompt, ${PROMPT_AS_NAME_MAX}))), lower(${search})) > 0
         OR id IN (SELECT session_id FROM found))`,
   ].filter((condition) => condition !== false);
 };
@@ -231,7 +231,7 @@ const seenBy = (sql: SqlClient.SqlClient, reader: string | undefined): Fragment 
 /** A page of the sessions in a project or an account, out of the newest ones that the filter may look at. */
 const listIn = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* ({ scope, approver }: Scope, request: SessionRequest) {
-    const { cursor, limit, reader, lookedAt = SESSIONS_LOOKED_AT } = request;
+    const { cursor, limit, reader, lookedAt = LIST_SCAN_MAX } = request;
     const position = yield* readCursor(cursor);
     const conditions = filterConditions(sql, request, request.mayApprove === true ? approver : sql`false`);
     // Few sessions are live, and an index has them: an old one among them is found too.

@@ -4,7 +4,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import type { ConversationSnapshot } from "../../../machines/conversation.ts";
 import { storedSnapshot, type ConversationStep } from "../../conversations/steps.ts";
 import { sessionTurnEndedEvent, sessionTurnEvent } from "../../event-rows.ts";
-import type { NotedTurn } from "../../ports/sessions/sessions.ts";
+import type { EndedTurn } from "../../ports/sessions/sessions.ts";
 import { comesToRest, fateAtEnd, fateAtRest } from "../../turn-endings.ts";
 import { json } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
@@ -21,7 +21,7 @@ interface Told {
 const makeTell = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
-  return Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
+  return Effect.fnUntraced(function* (id: string, turn: EndedTurn, now: number) {
     const [told] = yield* sql<Told>`
       SELECT project_id AS "projectId", coalesce(name, trigger_slug) AS name, (
         SELECT max(number) FROM change_requests AS change
@@ -42,7 +42,7 @@ export const makeNoteTurn = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient;
   const events = yield* EventLog;
   const tell = yield* makeTell;
-  return Effect.fnUntraced(function* (id: string, turn: NotedTurn, now: number) {
+  return Effect.fnUntraced(function* (id: string, turn: EndedTurn, now: number) {
     const [noted] = yield* sql<{ readonly projectId: string; readonly isFired: boolean }>`
       UPDATE project_sessions SET last_turn = ${json(turn)}
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
@@ -70,7 +70,7 @@ export const makeTellAtRest = Effect.gen(function* () {
   const tell = yield* makeTell;
   return Effect.fnUntraced(function* (step: ConversationStep) {
     if (!comesToRest(step)) return;
-    const [waiting] = yield* sql<{ readonly turn: NotedTurn | null }>`
+    const [waiting] = yield* sql<{ readonly turn: EndedTurn | null }>`
       SELECT turn_to_tell AS turn FROM conversations WHERE session_id = ${step.id}`;
     const turn = waiting?.turn ?? null;
     if (turn === null) return;

@@ -9,7 +9,7 @@ import {
   CHANGES_BEHIND_MAX,
   Conversations,
   CONVERSATION_KEPT_MAX,
-  CONVERSATION_ROOM,
+  CONVERSATION_TRIM_TO,
 } from "../../../../src/store/ports/sessions/conversations.ts";
 import { type Check } from "../fixture.ts";
 import { tellSession } from "../../../support/world/sessions.ts";
@@ -255,7 +255,7 @@ const checkKept = (check: Check): void => {
       const full = yield* get(sessionId);
       expect(yield* keep(ids[13] ?? "")).toBe(true);
       const after = yield* get(sessionId);
-      expect(after?.bytes).toBeLessThanOrEqual(CONVERSATION_ROOM);
+      expect(after?.bytes).toBeLessThanOrEqual(CONVERSATION_TRIM_TO);
       const gone = 9;
       expect(yield* keptOutputs).toEqual(ids.map((_, index) => index >= gone));
       const told = yield* changedAfter(sessionId, full?.seq ?? 0, 100);

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect";
 import {
   contentText,
   NO_USAGE,
-  SERVICE,
+  SERVICE_AUTHOR,
   type NativeItem,
 } from "../../../../src/domain/conversation/conversation.ts";
 import { Conversations, type Item } from "../../../../src/store/ports/sessions/conversations.ts";
@@ -298,7 +298,7 @@ const checkNotes = (check: Check): void => {
       const told = (...native: readonly NativeItem[]) =>
         note(sessionId, report(sandboxId, Math.max(...native.map(({ rev }) => rev)), { items: native }));
       const says = (text: string) =>
-        addNote(sessionId, { id: randomUUID(), text, author: SERVICE, at: NOON });
+        addNote(sessionId, { id: randomUUID(), text, author: SERVICE_AUTHOR, at: NOON });
       yield* told(nativeItem("said first", 1, { order: 10 }));
       yield* says("before the tool");
       yield* told(nativeItem("tool", 2, { order: 30 }));
@@ -407,12 +407,17 @@ const checkNotes = (check: Check): void => {
     Effect.gen(function* () {
       const { addNote, page } = yield* Conversations;
       const { sessionId } = yield* converse(yield* makeWorld(5));
-      const note = { id: randomUUID(), text: "The limit changed.", author: SERVICE, at: NOON + 1 };
+      const note = { id: randomUUID(), text: "The limit changed.", author: SERVICE_AUTHOR, at: NOON + 1 };
       expect(yield* addNote(sessionId, note)).toBe(true);
       expect(yield* addNote(sessionId, note)).toBe(false);
       expect(yield* addNote(randomUUID(), note)).toBe(false);
       const { items = [], conversation } = (yield* page(sessionId, newest)) ?? {};
-      expect(items[0]).toMatchObject({ id: note.id, kind: "note", author: SERVICE, seq: conversation?.seq });
+      expect(items[0]).toMatchObject({
+        id: note.id,
+        kind: "note",
+        author: SERVICE_AUTHOR,
+        seq: conversation?.seq,
+      });
       expect(textsOf(items).filter((text) => text === note.text)).toHaveLength(1);
     }),
   );

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
-import { Sessions, type NotedTurn } from "../../../../src/store/ports/sessions/sessions.ts";
+import { Sessions, type EndedTurn } from "../../../../src/store/ports/sessions/sessions.ts";
 import { followEvents, type Check } from "../fixture.ts";
 import { posted, reported, step } from "../../../support/world/conversation-steps.ts";
 import { converse, replaceSandbox } from "../../../support/world/conversations.ts";
@@ -19,7 +19,7 @@ const atWork = Effect.gen(function* () {
   const all = yield* followEvents({ projectId: world.projectId, sessionId }, "session.turn");
   yield* step(sessionId, reported(sandboxId, 0, true));
   let noted = 0;
-  const note = Effect.fnUntraced(function* (number: number, of: Partial<NotedTurn> = {}) {
+  const note = Effect.fnUntraced(function* (number: number, of: Partial<EndedTurn> = {}) {
     const turn = {
       sandboxId,
       number,

@@ -9,9 +9,9 @@ import {
   type EndedToken,
   type EndedWhy,
   type NewToken,
-  type Path,
+  type RequestPath,
   type Principal,
-  type Reached,
+  type PathRows,
   type Token,
 } from "../../../../src/store/ports/people/identity.ts";
 import { shownIn } from "../sessions/sessions.ts";
@@ -129,7 +129,7 @@ const roleOf = (
   return origin === "trigger" ? "member" : tables.roleOf(userId, projectId);
 };
 
-const reachedBy = (tables: TableSet, caller: Principal, path: Path): Reached => {
+const reachedBy = (tables: TableSet, caller: Principal, path: RequestPath): PathRows => {
   const role = roleOf(tables, { userId: caller.user.id, ...caller }, path.projectId);
   const project = tables.projects.get(path.projectId)?.record;
   const mergeRole = project?.accountId === caller.accountId ? project.mergeRole : "owner";

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer";
 import { NO_USAGE, type Usage } from "../../../../src/domain/conversation/conversation.ts";
 import { addUsage, utcDay } from "../../../../src/domain/conversation/usage.ts";
 import { ProjectUsage, type DayUsage } from "../../../../src/store/ports/projects/project-usage.ts";
-import type { Spent } from "../../../../src/store/ports/sessions/conversations.ts";
+import type { AddedUsage } from "../../../../src/store/ports/sessions/conversations.ts";
 import { byRow } from "../../../../src/store/spent.ts";
 import { Tables, type TableSet } from "../tables.ts";
 
@@ -12,7 +12,7 @@ import { Tables, type TableSet } from "../tables.ts";
 export const addSpent = (
   { usage: table }: TableSet,
   projectId: string,
-  { now, spent }: { readonly now: number; readonly spent: readonly Spent[] },
+  { now, spent }: { readonly now: number; readonly spent: readonly AddedUsage[] },
 ): void => {
   const day = utcDay(now);
   const days = table.get(projectId) ?? new Map<string, Map<string, Usage>>();

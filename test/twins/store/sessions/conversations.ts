@@ -36,7 +36,7 @@ import {
   ATTACHMENT_UNUSED_MS,
   Conversations,
   CONVERSATION_KEPT_MAX,
-  MOVED_MAX,
+  ITEMS_MOVED_MAX,
   type ChangedConversation,
   type Conversation,
   type ConversationPage,
@@ -145,7 +145,7 @@ const itemsFrom = (row: ConversationRow, sandboxId: string, order: number): read
   );
   return inOrder(row)
     .filter((item) => isMade(item) || (item.sandboxId === null && item.place > first))
-    .slice(-MOVED_MAX);
+    .slice(-ITEMS_MOVED_MAX);
 };
 
 const note = (

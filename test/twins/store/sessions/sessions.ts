@@ -23,9 +23,9 @@ import {
 } from "../../../../src/store/event-rows.ts";
 import { CapReached, type Change } from "../../../../src/store/ports/journal.ts";
 import {
-  PROMPT_SEARCHED,
+  PROMPT_AS_NAME_MAX,
   Sessions,
-  SESSIONS_LOOKED_AT,
+  LIST_SCAN_MAX,
   type OwnerlessSession,
   type Session,
   type SessionFilter,
@@ -128,7 +128,7 @@ const updateShown = (
 };
 
 const searched = ({ name, triggerSlug, initialPrompt }: Session): string =>
-  name ?? triggerSlug ?? [...(initialPrompt ?? "")].slice(0, PROMPT_SEARCHED).join("");
+  name ?? triggerSlug ?? [...(initialPrompt ?? "")].slice(0, PROMPT_AS_NAME_MAX).join("");
 
 /** The calls of a session's agent that wait for a person. */
 const pendingCalls = (tables: TableSet, sessionId: string) =>
@@ -280,7 +280,7 @@ const list = Effect.fnUntraced(function* (
   { isInScope, approves }: Scope,
   request: SessionRequest,
 ) {
-  const { limit, cursor, reader, lookedAt = SESSIONS_LOOKED_AT } = request;
+  const { limit, cursor, reader, lookedAt = LIST_SCAN_MAX } = request;
   const reach = filterReach(request);
   const all = [...tables.sessions.values()]
     .map(({ record }) => record)

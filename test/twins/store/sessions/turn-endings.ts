@@ -1,12 +1,12 @@
 /** Tells people when the agent rests after a turn (../turn-endings.ts). */
 import type { ConversationStep } from "../../../../src/store/conversations/steps.ts";
 import { sessionTurnEndedEvent } from "../../../../src/store/event-rows.ts";
-import type { NotedTurn } from "../../../../src/store/ports/sessions/sessions.ts";
+import type { EndedTurn } from "../../../../src/store/ports/sessions/sessions.ts";
 import { comesToRest, fateAtEnd, fateAtRest } from "../../../../src/store/turn-endings.ts";
 import type { ConversationRow, TableSet } from "../tables.ts";
 
 interface Ended {
-  readonly turn: NotedTurn;
+  readonly turn: EndedTurn;
   readonly now: number;
 }
 
@@ -34,7 +34,7 @@ export const tellAtRest = (
   tables: TableSet,
   { turnToTell: turn }: ConversationRow,
   step: ConversationStep,
-): NotedTurn | null => {
+): EndedTurn | null => {
   if (turn === null || !comesToRest(step)) return turn;
   if (fateAtRest(turn, step) === "told") tell(tables, step.id, { turn, now: step.now });
   return null;

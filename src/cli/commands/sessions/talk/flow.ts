@@ -3,7 +3,7 @@
  * so that it needs no part of the screen for itself, and scrolls as any output does.
  */
 import { styleText } from "node:util";
-import { isWide, type Screen, visible, width } from "../../../terminal.ts";
+import { isWide, type Screen, safeLine, cellWidth } from "../../../terminal.ts";
 
 export type Style = Extract<Parameters<typeof styleText>[0], readonly unknown[]>;
 
@@ -58,7 +58,7 @@ export class Flow {
         if (piece.trim() === "") {
           if (piece === "") continue;
           flush();
-          this.#gap = this.#column > width(this.#hang) ? 1 : this.#gap;
+          this.#gap = this.#column > cellWidth(this.#hang) ? 1 : this.#gap;
           continue;
         }
         for (const bit of splitWide(piece)) {
@@ -94,11 +94,11 @@ export class Flow {
 
   #word(word: readonly Part[]): void {
     if (word.length === 0) return;
-    const wide = word.reduce((sum, { text }) => sum + width(visible(text)), 0);
+    const wide = word.reduce((sum, { text }) => sum + cellWidth(safeLine(text)), 0);
     // The last cell stays empty: some terminals go to the next row as soon as it is full.
-    const end = Math.max(this.#screen.columns() - 1, width(this.#hang) + ROOM_MIN);
+    const end = Math.max(this.#screen.columns() - 1, cellWidth(this.#hang) + ROOM_MIN);
     if (this.#column === 0) this.#put([], this.#hang);
-    else if (this.#column + this.#gap + wide > end && this.#column > width(this.#hang)) {
+    else if (this.#column + this.#gap + wide > end && this.#column > cellWidth(this.#hang)) {
       this.#screen.write("\n");
       this.#column = 0;
       this.#put([], this.#hang);
@@ -108,9 +108,9 @@ export class Flow {
   }
 
   #put(style: Style, text: string): void {
-    const printable = visible(text);
+    const printable = safeLine(text);
     this.#screen.write(paint(this.#screen, style, printable));
-    this.#column += width(printable);
+    this.#column += cellWidth(printable);
   }
 }
 

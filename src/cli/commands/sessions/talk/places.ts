@@ -3,7 +3,7 @@
  * written meanwhile, a line says so.
  */
 import { contentText } from "../../../../domain/conversation/growing.ts";
-import { cut, visible } from "../../../terminal.ts";
+import { cutToWidth, safeLine } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 
 /** How much of an item names it. */
@@ -12,7 +12,7 @@ const NAME_MAX = 60;
 /** @returns in one line, safe for a terminal */
 const name = (item: Item): string => {
   const text = item.tool === null ? contentText(item) : (item.tool.title ?? item.tool.name);
-  return cut(visible(text.trim().replaceAll(/\s+/g, " ")), NAME_MAX);
+  return cutToWidth(safeLine(text.trim().replaceAll(/\s+/g, " ")), NAME_MAX);
 };
 
 export class Places {

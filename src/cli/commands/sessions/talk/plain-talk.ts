@@ -1,6 +1,6 @@
 /** A conversation in a pipe or a file: each item once it has ended, as text. */
 import { isOpen } from "../../../../domain/conversation/growing.ts";
-import { visibleLines } from "../../../terminal.ts";
+import { safeLines } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 import type { SentEvent } from "../event-stream.ts";
 import { Places } from "./places.ts";
@@ -44,7 +44,7 @@ export class PlainTalk implements Shown {
       return;
     }
     this.#printed.set(item.id, text);
-    this.say(visibleLines(text));
+    this.say(safeLines(text));
   }
 
   say(text: string): void {
@@ -52,7 +52,7 @@ export class PlainTalk implements Shown {
   }
 
   ask(lines: readonly string[]): void {
-    this.say(visibleLines(lines.join("\n")));
+    this.say(safeLines(lines.join("\n")));
   }
 
   /** Every line ends immediately. */

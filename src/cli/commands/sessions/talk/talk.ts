@@ -10,7 +10,7 @@
  */
 import { duration } from "../../../../domain/duration.ts";
 import { appendText, isOpen, contentText } from "../../../../domain/conversation/growing.ts";
-import { type Screen, visible, visibleLines } from "../../../terminal.ts";
+import { type Screen, safeLine, safeLines } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 import type { SentEvent } from "../event-stream.ts";
 import { Flow, paint } from "./flow.ts";
@@ -88,7 +88,7 @@ export class Talk implements Shown {
   }
 
   ask(lines: readonly string[]): void {
-    const [first = "", ...others] = lines.map((line) => visibleLines(line));
+    const [first = "", ...others] = lines.map((line) => safeLines(line));
     this.say([paint(this.#screen, ["bold", "yellow"], first), ...others].join("\n"));
   }
 
@@ -190,7 +190,7 @@ export class Talk implements Shown {
     else if (item.kind === "thought")
       this.#line(item, paint(this.#screen, ["dim"], `Thought${this.#took(item)}`));
     else if (item.kind === "note" && item.author?.kind !== "agent")
-      this.say(paint(this.#screen, ["dim"], `(${visibleLines(contentText(item))})`));
+      this.say(paint(this.#screen, ["dim"], `(${safeLines(contentText(item))})`));
     else if (item.kind === "message") this.#message(item);
   }
 
@@ -209,7 +209,7 @@ export class Talk implements Shown {
   /** The unusual about a message. */
   #remark({ status, error }: Item): void {
     const words = [USUAL.has(status) ? "" : `[${status}]`, error?.message ?? ""].filter((one) => one !== "");
-    if (words.length > 0) this.#screen.write(`${paint(this.#screen, ["red"], visible(words.join(" ")))}\n`);
+    if (words.length > 0) this.#screen.write(`${paint(this.#screen, ["red"], safeLine(words.join(" ")))}\n`);
   }
 
   #took({ created_at: from, completed_at: to }: Item): string {
@@ -260,8 +260,8 @@ export class Talk implements Shown {
     this.#begin("name");
     this.#speaker = name;
     this.#last = "";
-    const by = model === null || role === "user" ? "" : paint(this.#screen, ["dim"], `  ${visible(model)}`);
-    this.#screen.write(`${paint(this.#screen, ["bold"], visible(name))}${by}\n`);
+    const by = model === null || role === "user" ? "" : paint(this.#screen, ["dim"], `  ${safeLine(model)}`);
+    this.#screen.write(`${paint(this.#screen, ["bold"], safeLine(name))}${by}\n`);
   }
 
   /** Goes to a new row, with an empty one before what is of another kind. */

@@ -1,7 +1,7 @@
 /** A tool call in a line of a terminal, in the words of the page. */
 import { duration } from "../../../../domain/duration.ts";
 import { failureWord, KIND_WORDS, toolTitle } from "../../../../domain/conversation/tool-words.ts";
-import { cut, type Screen, visible } from "../../../terminal.ts";
+import { cutToWidth, type Screen, safeLine } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 import { paint } from "./flow.ts";
 
@@ -16,7 +16,7 @@ export const toolWords = (item: Item, screen: Screen): string => {
   if (item.tool === null) return "";
   const { text, isProse } = toolTitle(item.tool);
   const words = isProse ? text : `${KIND_WORDS[item.tool.kind]} ${text}`;
-  return cut(visible(words), Math.max(WORDS_MIN, screen.columns() - BEHIND));
+  return cutToWidth(safeLine(words), Math.max(WORDS_MIN, screen.columns() - BEHIND));
 };
 
 /** How the call ended, and how long it took, to stand behind its words. */
@@ -30,4 +30,4 @@ export const toolEnd = (item: Item, screen: Screen): string => {
 
 /** Why the call failed, in one line. "": it did not, or its end says all. */
 export const toolReason = ({ error }: Item): string =>
-  error === null ? "" : cut(visible(error.message.trim().replaceAll(/\s+/g, " ")), REASON_MAX);
+  error === null ? "" : cutToWidth(safeLine(error.message.trim().replaceAll(/\s+/g, " ")), REASON_MAX);
