@@ -12,7 +12,7 @@ import { transitionRow } from "../../machines/transition.ts";
 import type { PlacelessEvent } from "../event-rows.ts";
 import { Fenced, type CapReached, type Change, type Memory, type PendingCommand } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
-import { json, toStored } from "./connection/statement.ts";
+import { jsonb, toStored } from "./connection/statement.ts";
 import { EventLog } from "./events/event-log.ts";
 import {
   noteCrash,
@@ -88,7 +88,7 @@ export const makeActorMemory = Effect.fnUntraced(function* <
     const { columns, assignments = nothing, event = null, finish } = yield* table.writes(change);
     const actor = { kind, id } as const;
     const outbox = outboxParts(sql, actor, { ...change, given: "saved" });
-    const set = { ...columns, [table.state]: after.state, state_context: json(after.context) };
+    const set = { ...columns, [table.state]: after.state, state_context: jsonb(after.context) };
     const news =
       event === null ? nothing : sql`, news AS (${events.insertionIn(event, sql.literal(SESSION))})`;
     const [saved] = yield* sql<Row & { readonly added: readonly string[] }>`

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { cutPage, readCursor, type Position } from "../cursor.ts";
 import { Audit, type AuditEvent, type AuditRequest, type NewAuditEvent } from "../ports/audit.ts";
 import { plannedAnew } from "./connection/prepared.ts";
-import { after, at, json, pageLimit, toStored } from "./connection/statement.ts";
+import { afterPosition, at, jsonb, pageLimit, toStored } from "./connection/statement.ts";
 
 /** How many rows one step of pruning removes at most. */
 const PRUNE_STEP = 1000;
@@ -43,7 +43,7 @@ export const insertAudit = (sql: SqlClient.SqlClient, event: NewAuditEvent) => {
       ${event.projectId}, ${actor.kind}, ${actor.id},
       coalesce(${actor.name}, (SELECT name FROM users WHERE id = ${personId}::uuid)), ${actor.tokenId}, ${event.action},
       ${event.target}, ${event.outcome}, ${event.address}, ${event.userAgent}, ${event.requestId},
-      ${json(event.changes)}::jsonb)`;
+      ${jsonb(event.changes)}::jsonb)`;
 };
 
 /** The rows of a page and one more. Exported for the test of its plans. */
@@ -58,7 +58,7 @@ export const pageRows = (sql: SqlClient.SqlClient, request: AuditRequest, positi
       ${action === null ? always : sql`AND action = ${action}`}
       ${since === null ? always : sql`AND at >= ${at(since)}`}
       ${until === null ? always : sql`AND at < ${at(until)}`}
-      ${after(sql, { at: "at", id: "id" }, position)}
+      ${afterPosition(sql, { at: "at", id: "id" }, position)}
     ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
 };
 

@@ -4,7 +4,7 @@ import type { SqlClient } from "effect/sql/SqlClient";
 import type { Crash, PendingCommand, Unsettled } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
 import { boundDetail } from "../../machines/transition.ts";
-import { at, json } from "./connection/statement.ts";
+import { at, jsonb } from "./connection/statement.ts";
 
 interface Actor {
   readonly kind: StoredKind;
@@ -22,7 +22,7 @@ export const appendCommands = Effect.fnUntraced(function* (
   return yield* sql<{ readonly id: string }>`
     INSERT INTO outbox (actor_kind, actor_id, command, created_at)
     SELECT ${kind}, c.actor_id, c.command, to_timestamp(c.now / 1000.0)
-    FROM jsonb_array_elements(${json(fields)}::jsonb) WITH ORDINALITY AS entry(fields, place),
+    FROM jsonb_array_elements(${jsonb(fields)}::jsonb) WITH ORDINALITY AS entry(fields, place),
       jsonb_to_record(fields) AS c(actor_id uuid, command jsonb, now bigint)
     ORDER BY entry.place
     RETURNING id`;
@@ -91,7 +91,7 @@ export const outboxParts = (
   const addition = sql`, added AS (
     INSERT INTO outbox (actor_kind, actor_id, command, created_at)
     SELECT ${kind}::text, ${id}::uuid, entry.command, ${at(now)}::timestamptz
-    FROM ${sql.literal(given)}, jsonb_array_elements(${json(commands)}::jsonb) WITH ORDINALITY AS entry(command, place)
+    FROM ${sql.literal(given)}, jsonb_array_elements(${jsonb(commands)}::jsonb) WITH ORDINALITY AS entry(command, place)
     ORDER BY entry.place
     RETURNING id
   )`;

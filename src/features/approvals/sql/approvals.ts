@@ -15,7 +15,7 @@ import {
 } from "../ports/approvals.ts";
 import type { CallLimits, ExecutorCall } from "../../../store/ports/connectors/executor-calls.ts";
 import { onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
-import { after, at, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
+import { afterPosition, at, pageLimit, toStored } from "../../../store/postgres/connection/statement.ts";
 import { putNote } from "../../../store/postgres/conversations/rows.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { insertCall, readRoom } from "../../../store/postgres/connectors/executor-calls.ts";
@@ -147,7 +147,7 @@ export const layer = Layer.effect(
         const position = yield* readCursor(cursor);
         const ofSession = sessionId === undefined ? sql.literal("") : sql` AND session_id = ${sessionId}`;
         const inStatus = status === undefined ? sql.literal("") : sql` AND status = ${status}`;
-        const place = after(sql, { at: "asked_at", id: "approvals.id" }, position);
+        const place = afterPosition(sql, { at: "asked_at", id: "approvals.id" }, position);
         const rows = yield* sql<JoinedRow>`
           ${from} WHERE approvals.project_id = ${projectId}${ofSession}${inStatus} ${place}
           ORDER BY asked_at DESC, approvals.id DESC ${pageLimit(sql, limit)}`;

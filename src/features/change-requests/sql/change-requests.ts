@@ -31,7 +31,7 @@ import { makeActorMemory } from "../../../store/postgres/actor-memory.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
 import { plannedAnew, onSharedConnection } from "../../../store/postgres/connection/prepared.ts";
-import { at, json, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, jsonb, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
 import { appendFor } from "../../../store/postgres/outbox.ts";
 import { hasRoleIn } from "../../../store/postgres/people/roles.ts";
 import { hasSpoken } from "./reviewers.ts";
@@ -98,7 +98,7 @@ const makeOpen = Effect.gen(function* () {
         status, state, state_context, created_by, created_at, updated_at, base_tip, head_tip)
       SELECT ${id}::uuid, ${projectId}::uuid, number, ${sessionId}::uuid, ${request.headRef},
         ${request.baseRef}, ${request.title}, ${request.description}, 'open', ${OPENED.snapshot.state},
-        ${json(OPENED.snapshot.context)}::jsonb, ${request.createdBy}::uuid,
+        ${jsonb(OPENED.snapshot.context)}::jsonb, ${request.createdBy}::uuid,
         ${at(now)}::timestamptz, ${at(now)}::timestamptz, ${request.tips.base}, ${request.tips.head}
       FROM numbered RETURNING ${sql.literal(COLUMNS)}
       )${keeping(sql, firstTransition(OPENED, { now }), actorRow)}

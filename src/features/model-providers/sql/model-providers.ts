@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSqlError } from "effect/sql/SqlError";
 import { Fenced } from "../../../store/ports/journal.ts";
 import { violatedConstraint } from "../../../store/postgres/connection/errors.ts";
-import { at, json, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, jsonb, toStored } from "../../../store/postgres/connection/statement.ts";
 import { resealRows } from "../../../store/postgres/reseal.ts";
 import {
   ModelProviders,
@@ -90,7 +90,7 @@ const makeWrites = Effect.gen(function* () {
         INSERT INTO model_providers (id, account_id, project_id, user_id, name, kind, base_url, models, prices, sealed_version, envelope, has_key, tried_at,
           created_at, updated_at)
         VALUES (${id}, ${accountId}, ${projectId}, ${userId}, ${provider.name}, ${provider.kind}, ${provider.baseUrl}, ${[...provider.models]},
-          ${json(provider.prices)}, ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${provider.hasKey}, ${at(provider.triedAt)}, ${at(now)}, ${at(now)})
+          ${jsonb(provider.prices)}, ${sealed.version}, ${Buffer.from(sealed.envelope)}, ${provider.hasKey}, ${at(provider.triedAt)}, ${at(now)}, ${at(now)})
         RETURNING ${columns}`,
     );
     return result ?? (yield* Effect.die(new Error("an inserted row was not returned")));
@@ -100,7 +100,7 @@ const makeWrites = Effect.gen(function* () {
     const { sealed, now } = wanted;
     const result = first(
       yield* sql<Row>`
-        UPDATE model_providers SET base_url = ${wanted.baseUrl}, models = ${[...wanted.models]}, prices = ${json(wanted.prices)}, has_key = ${wanted.hasKey},
+        UPDATE model_providers SET base_url = ${wanted.baseUrl}, models = ${[...wanted.models]}, prices = ${jsonb(wanted.prices)}, has_key = ${wanted.hasKey},
           sealed_version = ${sealed.version}, envelope = ${Buffer.from(sealed.envelope)}, tried_at = ${at(wanted.triedAt)},
           updated_at = ${at(now)}, refused_at = NULL, refusal = NULL
         WHERE ${atPlace(sql, place)} AND id = ${id} AND sealed_version = ${sealed.version - 1} RETURNING ${columns}`,

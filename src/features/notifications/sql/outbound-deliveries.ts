@@ -16,7 +16,7 @@ import {
 } from "../ports/outbound-deliveries.ts";
 import { makeDisable } from "./outbound-webhooks.ts";
 import { PERSON_NOW } from "../../../store/postgres/people/roles.ts";
-import { at, json, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, jsonb, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
 
 /** How many deliveries one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -154,7 +154,7 @@ const makeRecord = Effect.gen(function* () {
       SET status = r.status, due_at = to_timestamp(r.due_at / 1000.0), ended_at = to_timestamp(r.ended_at / 1000.0),
         leased_until = NULL, tried_at = ${at(now)}, took_ms = r.took_ms, answer_status = r.answer_status,
         answer = r.answer, error = r.error
-      FROM jsonb_to_recordset(${json(results.map((result) => resultRow(result, now)))}::jsonb) AS r(id uuid,
+      FROM jsonb_to_recordset(${jsonb(results.map((result) => resultRow(result, now)))}::jsonb) AS r(id uuid,
         claim integer, status text, due_at bigint, ended_at bigint, took_ms integer, answer_status integer, answer text,
         error text)
       WHERE delivery.id = r.id AND delivery.claim = r.claim AND delivery.status = 'pending'

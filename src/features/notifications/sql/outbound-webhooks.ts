@@ -16,7 +16,7 @@ import {
   type ReceiverBehind,
 } from "../ports/outbound-webhooks.ts";
 import { EventLog } from "../../../store/postgres/events/event-log.ts";
-import { at, json, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
+import { at, jsonb, newestPage, toStored } from "../../../store/postgres/connection/statement.ts";
 import { type Resealing, resealRows } from "../../../store/postgres/reseal.ts";
 
 const COLUMNS = `id, project_id AS "projectId", format, shown_url AS "shownUrl", events, sealed_version AS "sealedVersion",
@@ -147,7 +147,7 @@ export const makeInsertDeliveries = Effect.gen(function* () {
     yield* sql`
       INSERT INTO outbound_deliveries (id, outbound_webhook_id, message_id, type, message, status, due_at, created_at)
       SELECT d.id, ${id}::uuid, d.message_id, d.type, d.message, 'pending', ${at(now)}::timestamptz, ${at(now)}::timestamptz
-      FROM jsonb_to_recordset(${json(deliveries.map(deliveryRow))}::jsonb)
+      FROM jsonb_to_recordset(${jsonb(deliveries.map(deliveryRow))}::jsonb)
         AS d(id uuid, message_id text, type text, message text)
       ON CONFLICT (outbound_webhook_id, message_id) DO NOTHING`;
     const [waiting] = yield* sql<{ readonly count: number }>`

@@ -35,10 +35,10 @@ export function at(instant: number | null): Date | null {
 }
 
 /** A value for a jsonb parameter. pg itself would turn a list into a PostgreSQL array. */
-export const json = (value: unknown): string => JSON.stringify(value);
+export const jsonb = (value: unknown): string => JSON.stringify(value);
 
 /** `AND` the rows after a page's last one, by two descending columns. */
-export const after = (
+export const afterPosition = (
   sql: SqlClient,
   columns: { readonly at: string; readonly id: string },
   position: Position | null,
@@ -59,5 +59,5 @@ export const pageLimit = (sql: SqlClient, limit: number) => sql.literal(`LIMIT $
 
 /** `AND` the rows of a page of a list, newest first (pageLimit). */
 export const newestPage = (sql: SqlClient, position: Position | null, limit: number) =>
-  sql`${after(sql, { at: "created_at", id: "id" }, position)}
+  sql`${afterPosition(sql, { at: "created_at", id: "id" }, position)}
     ORDER BY created_at DESC, id DESC ${pageLimit(sql, limit)}`;

@@ -16,7 +16,7 @@ import { Fenced } from "../../ports/journal.ts";
 import { CatalogueTexts, type Mark } from "./catalogue-texts.ts";
 import { Waiting } from "../../waiting.ts";
 import { makeSignal } from "../connection/signals.ts";
-import { at, json, toStored } from "../connection/statement.ts";
+import { at, jsonb, toStored } from "../connection/statement.ts";
 
 type Service = (typeof Connectors)["Service"];
 
@@ -208,7 +208,7 @@ const makeCatalogues = Effect.gen(function* () {
         sql`
         INSERT INTO connector_catalogues AS held
           (project_id, slug, url, protocol, latest, latest_pin, latest_at, failure, tried_at)
-        SELECT id, ${slug}, ${url}, ${protocol}, ${json(catalogue)}, ${pin}, ${at(seenAt)}::timestamptz, NULL,
+        SELECT id, ${slug}, ${url}, ${protocol}, ${jsonb(catalogue)}, ${pin}, ${at(seenAt)}::timestamptz, NULL,
           ${at(seenAt)}::timestamptz
         FROM projects WHERE id = ${projectId}
         ON CONFLICT (project_id, slug) DO UPDATE SET

@@ -10,7 +10,7 @@ import {
   type ExecutorCall,
   type NewCall,
 } from "../../ports/connectors/executor-calls.ts";
-import { after, at, pageLimit, toStored } from "../connection/statement.ts";
+import { afterPosition, at, pageLimit, toStored } from "../connection/statement.ts";
 
 /** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -116,7 +116,7 @@ export const layer = Layer.effect(
         const ofConnector = connector === undefined ? sql.literal("") : sql` AND connector = ${connector}`;
         const rows = yield* sql<ExecutorCall>`
           SELECT ${sql.literal(COLUMNS)} FROM executor_calls
-          WHERE project_id = ${projectId}${ofSession}${ofConnector} ${after(sql, { at: "at", id: "id" }, position)}
+          WHERE project_id = ${projectId}${ofSession}${ofConnector} ${afterPosition(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows, limit, ({ at: instant, id }) => ({ at: instant, id }));
       }, toStored("executorCalls.list")),

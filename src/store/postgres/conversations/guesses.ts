@@ -24,7 +24,7 @@ import type {
   Item,
   NotedReport,
 } from "../../ports/sessions/conversations.ts";
-import { json } from "../connection/statement.ts";
+import { jsonb } from "../connection/statement.ts";
 import { INSERTED_ITEMS, itemColumns, writtenState } from "./rows.ts";
 
 /** Conversations in which a text grows. Beyond that, the earliest noted one is forgotten. */
@@ -130,7 +130,7 @@ export const writeGuessed = Effect.fnUntraced(function* (
     ), written AS (
       ${sql.literal(INSERTED_ITEMS.into)}
       SELECT ${id}::uuid, ${sql.literal(INSERTED_ITEMS.columns)}
-      FROM moved, jsonb_to_recordset(${json(items.map(itemColumns))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
+      FROM moved, jsonb_to_recordset(${jsonb(items.map(itemColumns))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
       ${sql.literal(INSERTED_ITEMS.replacing)}
     )
     SELECT mark FROM moved`;

@@ -13,7 +13,7 @@ import {
   type Item,
   type ServiceNote,
 } from "../../ports/sessions/conversations.ts";
-import { at, json } from "../connection/statement.ts";
+import { at, jsonb } from "../connection/statement.ts";
 
 export const CONVERSATION_COLUMNS = `
   session_id AS id, seq, turn_seq AS "turnSeq", turn_state AS "turnState", turn_since AS "turnSince",
@@ -164,8 +164,8 @@ export const INSERTED_ITEMS = {
 export const writtenState = (sql: SqlClient, conversation: Conversation): Fragment => {
   const { seq, turnSeq, turn, turnRequest, lastSentence, usage, bytes } = conversation;
   return sql`seq = ${seq}, turn_seq = ${turnSeq}, turn_state = ${turn.state}, turn_since = ${at(turn.since)},
-    turn_waiting_for = ${turn.waitingFor}, turn_request = ${turnRequest && json(turnRequest)},
-    last_sentence = ${lastSentence}, usage = ${json(usage)}, bytes = ${bytes}`;
+    turn_waiting_for = ${turn.waitingFor}, turn_request = ${turnRequest && jsonb(turnRequest)},
+    last_sentence = ${lastSentence}, usage = ${jsonb(usage)}, bytes = ${bytes}`;
 };
 
 /** Stores a draft's versions. */
@@ -186,7 +186,7 @@ export const writeMarked = Effect.fnUntraced(function* (sql: SqlClient, draft: C
     WITH written AS (
       ${sql.literal(INSERTED_ITEMS.into)}
       SELECT ${id}::uuid, ${sql.literal(INSERTED_ITEMS.columns)}
-      FROM jsonb_to_recordset(${json(items.map(itemColumns))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
+      FROM jsonb_to_recordset(${jsonb(items.map(itemColumns))}::jsonb) AS ${sql.literal(INSERTED_ITEMS.row)}
       ${sql.literal(INSERTED_ITEMS.replacing)}
     )
     UPDATE conversations SET ${writtenState(sql, changed.conversation)},

@@ -11,7 +11,7 @@ import type { NewEvent } from "../../ports/events.ts";
 import { Waiting } from "../../waiting.ts";
 import type { Notifications } from "../connection/notifications.ts";
 import { makeSignal } from "../connection/signals.ts";
-import { at, json } from "../connection/statement.ts";
+import { at, jsonb } from "../connection/statement.ts";
 
 const CHANNEL = "platform_events";
 /** The subject of readers of all projects. */
@@ -48,11 +48,11 @@ const make = Effect.gen(function* () {
   const insertion = (events: readonly NewEvent[], condition: Fragment) => sql`
     INSERT INTO events (project_id, session_id, type, at, data, news)
     SELECT project_id, session_id, type, to_timestamp(at / 1000.0), data, news
-    FROM ${condition}, jsonb_to_recordset(${json(events.map(eventRow))}::jsonb)
+    FROM ${condition}, jsonb_to_recordset(${jsonb(events.map(eventRow))}::jsonb)
       AS e(project_id uuid, session_id uuid, type text, at bigint, data jsonb, news text)`;
   const insertionIn = (event: PlacelessEvent, condition: Fragment) => sql`
     INSERT INTO events (project_id, session_id, type, at, data, news)
-    SELECT project_id, session_id, ${event.type}::text, ${at(event.at)}::timestamptz, ${json(event.data)}::jsonb,
+    SELECT project_id, session_id, ${event.type}::text, ${at(event.at)}::timestamptz, ${jsonb(event.data)}::jsonb,
       ${readNews(event)}::text
     FROM ${condition}`;
   const tell = (events: readonly NewEvent[]) =>

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { numberPage, readNumberCursor } from "../../cursor.ts";
 import { Transitions, type ActorKey, type Transition, type WaitingCommand } from "../../ports/transitions.ts";
 import type { NewTransition } from "../../../machines/transition.ts";
-import { at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { at, jsonb, pageLimit, toStored } from "../connection/statement.ts";
 
 type Service = (typeof Transitions)["Service"];
 
@@ -77,7 +77,7 @@ export const layer = Layer.effect(
         : sql`
             INSERT INTO transitions (actor_kind, actor_id, at, event, from_state, to_state, detail, commands)
             SELECT kind, id, to_timestamp(t.at / 1000.0), event, "from", "to", detail, commands
-            FROM jsonb_array_elements(${json(rows.map(({ actor, ...row }) => ({ ...actor, ...row })))}::jsonb)
+            FROM jsonb_array_elements(${jsonb(rows.map(({ actor, ...row }) => ({ ...actor, ...row })))}::jsonb)
               WITH ORDINALITY AS entry(fields, place),
               jsonb_to_record(fields) AS t(kind text, id text, at bigint, event text, "from" text, "to" text,
                 detail text, commands text[])

@@ -10,7 +10,7 @@ import { makeCallers, makeIsAlive } from "./callers.ts";
 import { Endings } from "../connection/endings.ts";
 import { ProjectChanges } from "../projects/project-changes.ts";
 import { onSharedConnection } from "../connection/prepared.ts";
-import { at, insertedRow, json, newestPage, toStored } from "../connection/statement.ts";
+import { at, insertedRow, jsonb, newestPage, toStored } from "../connection/statement.ts";
 import { roleRank, TOKEN_ROLE } from "./roles.ts";
 
 const TOKEN_COLUMNS = `
@@ -32,7 +32,7 @@ const makeEnded = Effect.gen(function* () {
     }));
     const rows = yield* sql<{ readonly place: number }>`
       SELECT held.place
-      FROM jsonb_to_recordset(${json(grantRows)}::jsonb)
+      FROM jsonb_to_recordset(${jsonb(grantRows)}::jsonb)
         AS held (place integer, token uuid, password text, project uuid, needs text, session uuid, sandbox uuid)
       WHERE NOT (
         EXISTS (
@@ -183,7 +183,7 @@ export const layer = Layer.effect(
       applyCaps: (caps) =>
         sql`
           UPDATE accounts SET session_cap = cap.value::integer
-          FROM jsonb_each_text(${json(caps)}::jsonb) AS cap (tier, value)
+          FROM jsonb_each_text(${jsonb(caps)}::jsonb) AS cap (tier, value)
           WHERE accounts.tier = cap.tier AND session_cap <> cap.value::integer`.pipe(
           Effect.asVoid,
           toStored("identity.applyCaps"),

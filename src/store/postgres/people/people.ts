@@ -13,7 +13,7 @@ import {
   type UnwantedSession,
 } from "../../ports/people/people.ts";
 import { Endings } from "../connection/endings.ts";
-import { at, insertedRow, json, newestPage, toStored } from "../connection/statement.ts";
+import { at, insertedRow, jsonb, newestPage, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { cancelWaits } from "../triggers/fire-moves.ts";
 import { insertToken } from "./identity.ts";
@@ -144,7 +144,7 @@ const makeInvitations = Effect.gen(function* () {
     sql<Invitation>`
       INSERT INTO invitations (id, account_id, hash, name, role, projects, created_by, created_at, expires_at)
       VALUES (${invitation.id}, ${invitation.accountId}, ${invitation.hash}, ${invitation.name}, ${invitation.role},
-        ${json(invitation.projects)}::jsonb, ${invitation.createdBy}, ${at(invitation.now)},
+        ${jsonb(invitation.projects)}::jsonb, ${invitation.createdBy}, ${at(invitation.now)},
         ${at(invitation.expiresAt)})
       RETURNING ${columns}`.pipe(Effect.flatMap(insertedRow), toStored("people.invite"));
 

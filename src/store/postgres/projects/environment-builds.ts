@@ -19,7 +19,7 @@ import {
   type NewBuild,
 } from "../../ports/projects/environment-builds.ts";
 import { makeActorMemory } from "../actor-memory.ts";
-import { at, json, newestPage, toStored } from "../connection/statement.ts";
+import { at, jsonb, newestPage, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { appendFor } from "../outbox.ts";
 import { keeping } from "../events/transition-rows.ts";
@@ -101,8 +101,8 @@ const makeOpen = Effect.gen(function* () {
       WITH opened AS (
         INSERT INTO environment_builds
           (id, project_id, node_id, key, source, cause, requested_by, status, state_context, created_at)
-        VALUES (${id}, ${projectId}, ${nodeId}, ${source.key}, ${json(source)}::jsonb, ${cause}, ${requestedBy},
-          ${snapshot.state}, ${json(snapshot.context)}::jsonb, ${at(now)})
+        VALUES (${id}, ${projectId}, ${nodeId}, ${source.key}, ${jsonb(source)}::jsonb, ${cause}, ${requestedBy},
+          ${snapshot.state}, ${jsonb(snapshot.context)}::jsonb, ${at(now)})
         RETURNING ${sql.literal(COLUMNS)}
       )${keeping(sql, firstTransition(NEW_BUILD, { now }), history)}
       SELECT * FROM opened`;
@@ -236,12 +236,12 @@ export const layer = Layer.effect(
       ...(yield* makeMemory),
       open: (build) => sql.withTransaction(open(build)).pipe(toStored("environmentBuilds.open")),
       noteStep: (id, step) =>
-        sql`UPDATE environment_builds SET step = ${json(step)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
+        sql`UPDATE environment_builds SET step = ${jsonb(step)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
           Effect.asVoid,
           toStored("environmentBuilds.noteStep"),
         ),
       noteBases: (id, bases) =>
-        sql`UPDATE environment_builds SET bases = ${json(bases)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
+        sql`UPDATE environment_builds SET bases = ${jsonb(bases)}::jsonb WHERE id = ${id} AND ${sql.literal(LIVE)}`.pipe(
           Effect.asVoid,
           toStored("environmentBuilds.noteBases"),
         ),

@@ -7,7 +7,7 @@ import { utcDay } from "../../../domain/conversation/usage.ts";
 import { ProjectUsage } from "../../ports/projects/project-usage.ts";
 import type { AddedUsage } from "../../ports/sessions/conversations.ts";
 import { byRow } from "../../spent.ts";
-import { json, toStored } from "../connection/statement.ts";
+import { jsonb, toStored } from "../connection/statement.ts";
 
 /** Adds to the rows of the instant's day, in the caller's transaction. */
 export const addSpent = Effect.fnUntraced(function* (
@@ -24,7 +24,7 @@ export const addSpent = Effect.fnUntraced(function* (
   yield* sql`
     INSERT INTO project_usage (project_id, day, model, input_tokens, output_tokens, cached_tokens, cost_usd)
     SELECT ${projectId}::uuid, ${day}::date, model, u.input_tokens, u.output_tokens, u.cached_tokens, u.cost_usd
-    FROM jsonb_to_recordset(${json(byRow(names, spent))}::jsonb) AS r(model text, usage jsonb),
+    FROM jsonb_to_recordset(${jsonb(byRow(names, spent))}::jsonb) AS r(model text, usage jsonb),
       jsonb_to_record(r.usage)
         AS u(input_tokens bigint, output_tokens bigint, cached_tokens bigint, cost_usd numeric)
     ORDER BY model COLLATE "C"

@@ -26,7 +26,7 @@ import { ProjectChanges } from "./project-changes.ts";
 import { hasRoleIn } from "../people/roles.ts";
 import { lockAccount } from "../triggers/slots.ts";
 import { onSharedConnection } from "../connection/prepared.ts";
-import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { afterPosition, at, jsonb, pageLimit, toStored } from "../connection/statement.ts";
 
 type Row = Omit<Project, "manifest" | "version"> & {
   readonly version: string;
@@ -153,7 +153,7 @@ const makeManifests = Effect.gen(function* () {
     Effect.gen(function* () {
       const goodCommit = good?.commit ?? null;
       const agents = good === null ? [] : [...good.agents];
-      const environment = good === null || good.environment === null ? null : json(good.environment);
+      const environment = good === null || good.environment === null ? null : jsonb(good.environment);
       // Locks the project's row first, so that two readings wait for each other.
       yield* sql`SELECT id FROM projects WHERE id = ${id} FOR NO KEY UPDATE`;
       // If a reading does not parse, the last good one stays.
@@ -214,7 +214,7 @@ const makeCursors = Effect.gen(function* () {
     const [project] = yield* sql<{ readonly version: string }>`
       SELECT version FROM projects WHERE id = ${projectId} FOR NO KEY UPDATE`;
     if (Number(project?.version ?? -1) !== projectVersion) return null;
-    const scheduleRows = json([...schedules].map(([slug, schedule]) => ({ slug, schedule })));
+    const scheduleRows = jsonb([...schedules].map(([slug, schedule]) => ({ slug, schedule })));
     yield* sql`
       DELETE FROM trigger_cursors AS cursor WHERE project_id = ${projectId} AND NOT EXISTS (
         SELECT FROM jsonb_to_recordset(${scheduleRows}::jsonb) AS w(slug text) WHERE w.slug = cursor.slug
@@ -300,7 +300,7 @@ export const layer = Layer.effect(
         sql`
           INSERT INTO projects (id, account_id, name, name_key, repository, default_branch, node_id, created_by,
             default_role, merge_role, created_at, updated_at)
-          VALUES (${project.id}, ${project.accountId}, ${project.name}, ${projectNameKey(project.name)}, ${json(project.repository)},
+          VALUES (${project.id}, ${project.accountId}, ${project.name}, ${projectNameKey(project.name)}, ${jsonb(project.repository)},
             ${project.defaultBranch}, ${project.nodeId ?? null}, ${project.createdBy},
             ${NEW_PROJECT_ROLES.defaultRole}, ${NEW_PROJECT_ROLES.mergeRole}, ${at(project.now)}, ${at(project.now)})`.pipe(
           Effect.andThen(
@@ -334,7 +334,7 @@ export const layer = Layer.effect(
           ${select} WHERE account_id = ${accountId}
             ${onlyId === null ? sql.literal("") : sql`AND project.id = ${onlyId}`}
             ${userId === null ? sql.literal("") : sql`AND ${hasRoleIn(sql, userId)}`}
-            ${after(sql, { at: "created_at", id: "project.id" }, position)}
+            ${afterPosition(sql, { at: "created_at", id: "project.id" }, position)}
           ORDER BY created_at DESC, project.id DESC ${pageLimit(sql, limit)}`;
         return cutNewest(rows.map(toProject), limit);
       }, toStored("projects.list")),

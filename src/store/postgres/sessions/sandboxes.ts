@@ -20,7 +20,7 @@ import { Endings } from "../connection/endings.ts";
 import { EventLog } from "../events/event-log.ts";
 import { outboxParts } from "../outbox.ts";
 import { keeping } from "../events/transition-rows.ts";
-import { at, json, toStored } from "../connection/statement.ts";
+import { at, jsonb, toStored } from "../connection/statement.ts";
 
 const COLUMNS = `
   id, session_id AS "sessionId", provider, node_id AS "nodeId", image,
@@ -30,7 +30,7 @@ const COLUMNS = `
   boot_deadline_at AS "bootDeadlineAt", boot_started_at AS "bootStartedAt", created_at AS "createdAt", active_at AS "activeAt", ended_at AS "endedAt"`;
 
 const assignments = ({ failure, activeAt, endedAt }: SandboxColumns) => ({
-  ...(failure !== undefined && { failure: json(failure) }),
+  ...(failure !== undefined && { failure: jsonb(failure) }),
   ...(activeAt !== undefined && { active_at: at(activeAt) }),
   ...(endedAt !== undefined && { ended_at: at(endedAt) }),
 });
@@ -103,7 +103,7 @@ const makeOpen = Effect.gen(function* () {
           (id, session_id, provider, node_id, status, state_context, boot_deadline_at, created_at, warm_recipe,
             secrets_revision, secret_versions)
         SELECT ${id}::uuid, id, ${request.provider}, coalesce(warm.node_id, ${request.nodeId}),
-          ${snapshot.state}::session_sandbox_status, ${json(snapshot.context)}::jsonb,
+          ${snapshot.state}::session_sandbox_status, ${jsonb(snapshot.context)}::jsonb,
           ${at(request.bootDeadlineAt)}::timestamptz, ${at(now)}::timestamptz,
           warm.recipe, warm.secrets_revision, warm.secret_versions
         FROM project_sessions LEFT JOIN warm ON true
@@ -203,7 +203,7 @@ export const layer = Layer.effect(
         noteEnvironment(id, environment).pipe(toStored("sandboxes.noteEnvironment")),
       noteSecrets: (id, former, { revision, versions }) =>
         sql`
-          UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${json(versions)}
+          UPDATE session_sandboxes SET secrets_revision = ${revision}, secret_versions = ${jsonb(versions)}
           WHERE id = ${id} AND secrets_revision IS NOT DISTINCT FROM ${former}::integer RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
           toStored("sandboxes.noteSecrets"),

@@ -5,7 +5,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { isSafe } from "../../../domain/save/saved.ts";
 import { sessionSavedEvent } from "../../event-rows.ts";
 import type { Sessions } from "../../ports/sessions/sessions.ts";
-import { json, toStored } from "../connection/statement.ts";
+import { jsonb, toStored } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 
 type Notes = Pick<Sessions["Service"], "noteSaved" | "noteRestored" | "forgetEarlier" | "nodesWithSaves">;
@@ -14,9 +14,9 @@ const noteSavedIn = (sql: SqlClient.SqlClient, events: (typeof EventLog)["Servic
   Effect.fnUntraced(
     function* (id, { sandboxId, saved }) {
       const [noted] = yield* sql<{ readonly projectId: string }>`
-        UPDATE project_sessions SET saved = ${json(saved)}::jsonb,
+        UPDATE project_sessions SET saved = ${jsonb(saved)}::jsonb,
           unsaved = CASE WHEN ${isSafe(saved)}::boolean THEN NULL ELSE unsaved END
-        WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId} AND saved IS DISTINCT FROM ${json(saved)}::jsonb
+        WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId} AND saved IS DISTINCT FROM ${jsonb(saved)}::jsonb
         RETURNING project_id AS "projectId"`;
       if (noted === undefined) return;
       const place = { projectId: noted.projectId, sessionId: id, at: yield* Clock.currentTimeMillis };
@@ -28,7 +28,7 @@ const noteSavedIn = (sql: SqlClient.SqlClient, events: (typeof EventLog)["Servic
 const noteRestoredIn =
   (sql: SqlClient.SqlClient): Notes["noteRestored"] =>
   (id, { sandboxId, restored }) =>
-    sql`UPDATE project_sessions SET restored = ${json(restored)}
+    sql`UPDATE project_sessions SET restored = ${jsonb(restored)}
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${sandboxId}`.pipe(
       Effect.asVoid,
       toStored("sessionSaves.noteRestored"),
@@ -38,7 +38,7 @@ const forgetEarlierIn =
   (sql: SqlClient.SqlClient): Notes["forgetEarlier"] =>
   (id, saveId) =>
     sql`UPDATE project_sessions SET saved = jsonb_set(saved, '{earlier}', jsonb_path_query_array(
-        saved -> 'earlier', '$[*] ? (@.id != $id)', ${json({ id: saveId })}::jsonb))
+        saved -> 'earlier', '$[*] ? (@.id != $id)', ${jsonb({ id: saveId })}::jsonb))
       WHERE id = ${id} AND saved ? 'earlier'`.pipe(Effect.asVoid, toStored("sessionSaves.forgetEarlier"));
 
 const nodesWithSavesIn =

@@ -58,7 +58,7 @@ import { releaseSlot, reserveSlot } from "../triggers/slots.ts";
 import { makeNoteSaves } from "./session-saves.ts";
 import { makeNoteTurn } from "./turn-endings.ts";
 import { plannedAnew, onSharedConnection } from "../connection/prepared.ts";
-import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { afterPosition, at, jsonb, pageLimit, toStored } from "../connection/statement.ts";
 import { readableProjects } from "../people/roles.ts";
 
 /** The columns that a step sets, as the update names them. */
@@ -66,12 +66,12 @@ const assignments = (columns: SessionColumns, now: number) => ({
   updated_at: at(now),
   ...(columns.baseCommit !== undefined && { base_commit: columns.baseCommit }),
   ...(columns.failure !== undefined && {
-    failure: columns.failure && json({ code: columns.failure.code, message: columns.failure.message }),
+    failure: columns.failure && jsonb({ code: columns.failure.code, message: columns.failure.message }),
     failed_at: at(columns.failure?.at ?? null),
   }),
   ...(columns.stopReason !== undefined && { stop_reason: columns.stopReason }),
-  ...(columns.saved !== undefined && { saved: json(columns.saved) }),
-  ...(columns.unsaved !== undefined && { unsaved: columns.unsaved && json(columns.unsaved) }),
+  ...(columns.saved !== undefined && { saved: jsonb(columns.saved) }),
+  ...(columns.unsaved !== undefined && { unsaved: columns.unsaved && jsonb(columns.unsaved) }),
   ...(columns.restoreSaved !== undefined && { restore_saved: columns.restoreSaved }),
   ...(columns.restored !== undefined && { restored: columns.restored }),
   ...(columns.runningAt !== undefined && { running_at: at(columns.runningAt) }),
@@ -248,7 +248,7 @@ const listIn = (sql: SqlClient.SqlClient) =>
       SELECT * FROM project_sessions
       WHERE ${scope} AND deleted_at IS NULL
         ${reach === "all" ? sql.literal("") : sql`AND ${reach === "open" ? open : live}`}
-        ${after(sql, { at: "created_at", id: "id" }, position)}
+        ${afterPosition(sql, { at: "created_at", id: "id" }, position)}
       ORDER BY created_at DESC, id DESC`;
     const withPlan = conditions.length === 0 ? onSharedConnection : plannedAnew;
     // Without a filter, the page is all that is looked at, and the plan knows how small it is. The page is cut before the
@@ -369,13 +369,13 @@ const makeShownWrites = Effect.gen(function* () {
   const rename: Service["rename"] = (id, { name, metadata, archivedAt, now }) => {
     const change = sql`updated_at = ${at(now)},
       name = CASE WHEN ${name !== undefined} THEN ${name ?? null} ELSE name END,
-      metadata = coalesce(${metadata === undefined ? null : json(metadata)}::jsonb, metadata),
+      metadata = coalesce(${metadata === undefined ? null : jsonb(metadata)}::jsonb, metadata),
       archived_at = CASE WHEN ${archivedAt === undefined} THEN archived_at
         ELSE ${archivedAt === undefined || archivedAt === null ? null : at(archivedAt)}::timestamptz END`;
     return update(id, change, { now }).pipe(toStored("sessions.rename"));
   };
   const noteChanges: Service["noteChanges"] = (id, changes, now) =>
-    update(id, sql`changes = ${json(changes)}`, { now }).pipe(
+    update(id, sql`changes = ${jsonb(changes)}`, { now }).pipe(
       Effect.asVoid,
       toStored("sessions.noteChanges"),
     );

@@ -6,7 +6,7 @@ import { storedSnapshot, type ConversationStep } from "../../conversations/steps
 import { sessionTurnEndedEvent, sessionTurnEvent } from "../../event-rows.ts";
 import type { EndedTurn } from "../../ports/sessions/sessions.ts";
 import { comesToRest, fateAtEnd, fateAtRest } from "../../turn-endings.ts";
-import { json } from "../connection/statement.ts";
+import { jsonb } from "../connection/statement.ts";
 import { EventLog } from "../events/event-log.ts";
 import { noteFailure } from "../triggers/fires.ts";
 
@@ -44,7 +44,7 @@ export const makeNoteTurn = Effect.gen(function* () {
   const tell = yield* makeTell;
   return Effect.fnUntraced(function* (id: string, turn: EndedTurn, now: number) {
     const [noted] = yield* sql<{ readonly projectId: string; readonly isFired: boolean }>`
-      UPDATE project_sessions SET last_turn = ${json(turn)}
+      UPDATE project_sessions SET last_turn = ${jsonb(turn)}
       WHERE id = ${id} AND state_context ->> 'sandboxId' = ${turn.sandboxId}
         AND (last_turn IS NULL OR last_turn ->> 'sandboxId' <> ${turn.sandboxId}
           OR (last_turn ->> 'number')::numeric < ${turn.number})
@@ -56,7 +56,7 @@ export const makeNoteTurn = Effect.gen(function* () {
       SELECT state, state_context AS context, turn_to_tell IS NOT NULL AS "isWaiting" FROM conversations
       WHERE session_id = ${id} FOR NO KEY UPDATE`;
     const fate = fateAtEnd(turn, row === undefined ? null : storedSnapshot(row.state, row.context));
-    const waits = fate === "waits" ? json(turn) : null;
+    const waits = fate === "waits" ? jsonb(turn) : null;
     if (waits !== null || row?.isWaiting === true)
       yield* sql`UPDATE conversations SET turn_to_tell = ${waits}::jsonb WHERE session_id = ${id}`;
     if (fate === "told") yield* tell(id, turn, now);

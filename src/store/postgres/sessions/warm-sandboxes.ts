@@ -8,7 +8,7 @@ import {
   type NewWarmSandbox,
   type WarmSandbox,
 } from "../../ports/sessions/warm-sandboxes.ts";
-import { at, json, toStored } from "../connection/statement.ts";
+import { at, jsonb, toStored } from "../connection/statement.ts";
 
 const COLUMNS = `
   id, project_id AS "projectId", node_id AS "nodeId", recipe, wanted_by AS "wantedBy", wanted_until AS "wantedUntil", created_at AS "createdAt"`;
@@ -74,7 +74,7 @@ export const layer = Layer.effect(
       ready: (id, { recipe, secrets }) =>
         sql`
           UPDATE warm_sandboxes SET recipe = ${recipe}, secrets_revision = ${secrets.revision},
-            secret_versions = ${json(secrets.versions)}
+            secret_versions = ${jsonb(secrets.versions)}
           WHERE id = ${id} RETURNING id`.pipe(
           Effect.map((rows) => rows.length > 0),
           toStored("warmSandboxes.ready"),

@@ -15,7 +15,7 @@ import type { StoredRequest } from "../../ports/triggers/fires.ts";
 import { EventLog } from "../events/event-log.ts";
 import { ALLOWED_MOVES } from "./fire-moves.ts";
 import { countersMoved, type CounterMove } from "./slots.ts";
-import { json } from "../connection/statement.ts";
+import { jsonb } from "../connection/statement.ts";
 
 /** Goes into the FROM of each part: one row, or none if the counters did not move. */
 const IF_COUNTED = "(SELECT FROM counted) AS counted";
@@ -51,12 +51,12 @@ const sessionRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
   INSERT INTO project_sessions (id, project_id, account_id, status, state_context, base_ref, base_commit, name,
     agent_name, agent_model, initial_prompt, first_message, metadata, trigger_slug, fire_id, created_by, parent_session_id, origin,
     saved, restore_saved, provisioned_at, boot_deadline_at, created_at, updated_at)
-  SELECT id, project_id, account_id, ${START.snapshot.state}, ${json(START.snapshot.context)}::jsonb, base_ref,
+  SELECT id, project_id, account_id, ${START.snapshot.state}, ${jsonb(START.snapshot.context)}::jsonb, base_ref,
     base_commit, name, agent_name, agent_model, initial_prompt, first_message, metadata, trigger_slug, fire_id, created_by, parent,
     origin,
     saved, saved IS NOT NULL, to_timestamp(now / 1000.0), to_timestamp(boot_deadline / 1000.0), to_timestamp(now / 1000.0),
     to_timestamp(now / 1000.0)
-  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(sessions.map(sessionRow))}::jsonb) AS s(
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(sessions.map(sessionRow))}::jsonb) AS s(
     id uuid, project_id uuid, account_id uuid, base_ref text, base_commit text, name text, agent_name text,
     agent_model text, initial_prompt text, first_message jsonb, metadata jsonb, trigger_slug text, fire_id uuid, created_by uuid,
     parent uuid, origin text, saved jsonb, boot_deadline bigint, now bigint)`;
@@ -69,7 +69,7 @@ const commandRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
   return sql`
     INSERT INTO outbox (actor_kind, actor_id, command, created_at)
     SELECT 'session', actor_id, command, to_timestamp(now / 1000.0)
-    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb) AS c(actor_id uuid, command jsonb, now bigint)`;
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(rows)}::jsonb) AS c(actor_id uuid, command jsonb, now bigint)`;
 };
 
 /** The history of a session begins with its first version. */
@@ -79,7 +79,7 @@ const historyRows = (sql: SqlClient.SqlClient, sessions: readonly PlannedSession
   return sql`
     INSERT INTO transitions (actor_kind, actor_id, number, at, event, to_state, detail, commands)
     SELECT 'session', id, 1, to_timestamp(now / 1000.0), ${event}, ${to}, detail, ${commands}::text[]
-    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb) AS h(id text, now bigint, detail text)`;
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(rows)}::jsonb) AS h(id text, now bigint, detail text)`;
 };
 
 const fireRow = (fire: PlannedFire) => ({
@@ -113,19 +113,19 @@ const newFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) =>
   SELECT id, account_id, project_id, trigger_slug, kind, status, reason, to_timestamp(scheduled_for / 1000.0),
     to_timestamp(received_at / 1000.0), delivery_id, answers_delivery, session_id, attempts, replay_of,
     duplicate_of, to_timestamp(fired_at / 1000.0), verified_with
-  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})`;
 
 /** Fires that are retried, or have waited, keep their rows and ids. The table of moves must allow the change. */
 const movedFireRows = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
   UPDATE fires SET status = f.status, reason = f.reason, received_at = to_timestamp(f.received_at / 1000.0),
     session_id = f.session_id, attempts = f.attempts, fired_at = to_timestamp(f.fired_at / 1000.0),
     verified_with = f.verified_with
-  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(fires.map(fireRow))}::jsonb) AS f(${sql.literal(FIRE_FIELDS)})
   WHERE fires.id = f.id AND (fires.status, f.status) IN (${sql.literal(ALLOWED_MOVES)})
   RETURNING fires.id`;
 
 const triggerInstants = (fires: readonly PlannedFire[], instantOf: (fire: PlannedFire) => number | null) =>
-  json(fires.map((fire) => ({ project_id: fire.projectId, slug: fire.triggerSlug, at: instantOf(fire) })));
+  jsonb(fires.map((fire) => ({ project_id: fire.projectId, slug: fire.triggerSlug, at: instantOf(fire) })));
 
 /** last_fired_at is the only runtime state (spec 2.3), and never moves back (threats.md I14). */
 const lastFired = (sql: SqlClient.SqlClient, fires: readonly PlannedFire[]) => sql`
@@ -167,7 +167,7 @@ const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) =
   INSERT INTO fire_queue (fire_id, account_id, project_id, trigger_slug, kind, session, template, queued_at, expires_at)
   SELECT fire_id, account_id, project_id, trigger_slug, kind, session, template,
     to_timestamp(queued_at / 1000.0), to_timestamp(expires_at / 1000.0)
-  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, account_id uuid, project_id uuid,
     trigger_slug text, kind text, session jsonb, template jsonb, queued_at bigint, expires_at bigint)`;
 
 /**
@@ -176,7 +176,7 @@ const queueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) =
 const replacedQueueRows = (sql: SqlClient.SqlClient, entries: readonly PlannedEntry[]) => sql`
   UPDATE fire_queue AS waiting SET fire_id = e.fire_id, session = e.session, template = e.template,
     queued_at = to_timestamp(e.queued_at / 1000.0), expires_at = to_timestamp(e.expires_at / 1000.0)
-  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, session jsonb, template jsonb,
+  FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(entries.map(entryRow))}::jsonb) AS e(fire_id uuid, session jsonb, template jsonb,
     replaces uuid, queued_at bigint, expires_at bigint)
   WHERE waiting.fire_id = e.replaces`;
 
@@ -199,7 +199,7 @@ const requestRows = (
   return sql`
     INSERT INTO fire_requests (fire_id, account_id, body, encoding, headers)
     SELECT fire_id, ${accountId}, substring(${bodies}::bytea FROM begins FOR bytes), encoding, headers
-    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${json(rows)}::jsonb)
+    FROM ${sql.literal(IF_COUNTED)}, jsonb_to_recordset(${jsonb(rows)}::jsonb)
       AS r(fire_id uuid, begins integer, bytes integer, encoding text, headers jsonb)`;
 };
 

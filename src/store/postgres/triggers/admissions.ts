@@ -25,10 +25,10 @@ import { cancelWaits, endWait, endWaits, overlap } from "./fire-moves.ts";
 import { FIRE_COLUMNS, queueInOrder } from "./fires.ts";
 import { PERSON_NOW } from "../people/roles.ts";
 import { leaveQueue, lockAccount } from "./slots.ts";
-import { at, json, toStored } from "../connection/statement.ts";
+import { at, jsonb, toStored } from "../connection/statement.ts";
 
 const triggerPairs = (of: readonly Pick<Fire, "projectId" | "triggerSlug">[]): string =>
-  json(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));
+  jsonb(of.map(({ projectId, triggerSlug }) => ({ project_id: projectId, slug: triggerSlug })));
 
 /** The facts on which an admission depends, in addition to the account's row. */
 const makeLookUp = Effect.gen(function* () {
@@ -312,7 +312,7 @@ const makeSkip = Effect.gen(function* () {
         answers_delivery, attempts)
       SELECT s.id, ${accountId}, ${projectId}, ${triggerSlug}, 'cron', 'skipped', ${reason},
         to_timestamp(s.due / 1000.0), ${at(now)}, false, 0
-      FROM jsonb_to_recordset(${json(rows)}::jsonb) AS s(id uuid, due bigint)
+      FROM jsonb_to_recordset(${jsonb(rows)}::jsonb) AS s(id uuid, due bigint)
       ON CONFLICT DO NOTHING`;
     yield* sql`
       UPDATE trigger_cursors SET accounted_until = greatest(accounted_until, ${at(last.dueAt)})

@@ -13,7 +13,7 @@ import {
   type StoredRequest,
 } from "../../ports/triggers/fires.ts";
 import { plannedAnew, onSharedConnection } from "../connection/prepared.ts";
-import { after, at, pageLimit, toStored } from "../connection/statement.ts";
+import { afterPosition, at, pageLimit, toStored } from "../connection/statement.ts";
 import { hasRoleIn } from "../people/roles.ts";
 
 export const FIRE_COLUMNS = `
@@ -242,7 +242,7 @@ export const layer = Layer.effect(
               ${slug === null ? sql.literal("") : sql`AND trigger_slug = ${slug}`}
               AND ${ofStatus(sql, projectId, status)}
               ${hasFailed ? sql`AND (status = 'failed' OR session_failed)` : sql.literal("")}
-              ${after(sql, { at: "received_at", id: "id" }, position)}
+              ${afterPosition(sql, { at: "received_at", id: "id" }, position)}
             ORDER BY received_at DESC, id DESC ${pageLimit(sql, limit)}`,
           status !== null || hasFailed,
         );

@@ -11,7 +11,7 @@ import {
   type WebhookRefusal,
 } from "../../ports/triggers/webhook-refusals.ts";
 import { EventLog } from "../events/event-log.ts";
-import { after, at, json, pageLimit, toStored } from "../connection/statement.ts";
+import { afterPosition, at, jsonb, pageLimit, toStored } from "../connection/statement.ts";
 
 /** How many rows one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -41,7 +41,7 @@ const makeAdd = Effect.gen(function* () {
         body_bytes, address, forwarded_for)
       SELECT r.id, r."projectId", to_timestamp(r.at / 1000.0), r.slug, r.status, r.code, r.reason, r."deliveryId", r.event,
         r."declaredBytes", r."bodyBytes", r.address, r."forwardedFor"
-      FROM jsonb_to_recordset(${json(refusals)}::jsonb) AS r(id uuid, "projectId" uuid, at bigint, slug text,
+      FROM jsonb_to_recordset(${jsonb(refusals)}::jsonb) AS r(id uuid, "projectId" uuid, at bigint, slug text,
         status integer, code text, reason text, "deliveryId" text, event text, "declaredBytes" bigint, "bodyBytes" bigint,
         address text, "forwardedFor" text)
       JOIN projects ON projects.id = r."projectId"
@@ -77,7 +77,7 @@ export const layer = Layer.effect(
           SELECT id, project_id AS "projectId", at, slug, status, code, reason, delivery_id AS "deliveryId", event,
             declared_bytes AS "declaredBytes", body_bytes AS "bodyBytes", address, forwarded_for AS "forwardedFor"
           FROM webhook_refusals WHERE project_id = ${projectId}
-            ${slug === undefined ? sql.literal("") : sql`AND slug = ${slug}`} ${after(sql, { at: "at", id: "id" }, position)}
+            ${slug === undefined ? sql.literal("") : sql`AND slug = ${slug}`} ${afterPosition(sql, { at: "at", id: "id" }, position)}
           ORDER BY at DESC, id DESC ${pageLimit(sql, limit)}`;
         return cutPage(rows.map(toRefusal), limit, ({ at: instant, id }) => ({ at: instant, id }));
       }, toStored("webhookRefusals.list")),
