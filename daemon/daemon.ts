@@ -46,7 +46,7 @@ import { superviseRuntime, type Runtime } from "./agent/runtime.ts";
 import { DaemonServer } from "./http/server.ts";
 import type { Settings } from "./settings.ts";
 import { runSetup, takeOverSetup, type SetupFailure } from "./boot/setup.ts";
-import type { Claimed, StartedAhead } from "./boot/standby.ts";
+import type { ClaimedSession, StartedAhead } from "./boot/standby.ts";
 import { makeSteering, Steering } from "./agent/steering.ts";
 import { endStrays } from "./agent/strays.ts";
 import { OwnSubscription } from "./agent/subscription.ts";
@@ -75,7 +75,7 @@ interface Parts {
   /** Of an agent with a table, once the repository is checked out. */
   readonly instructions: { text: string | null };
   readonly ahead: StartedAhead | null;
-  readonly claimed: Claimed | null;
+  readonly claimed: ClaimedSession | null;
   readonly delivery: Delivery;
   /** The control surface's dependencies, once they exist. */
   readonly controlled: Deferred.Deferred<Controlled>;
@@ -84,7 +84,7 @@ interface Parts {
 export interface DaemonOptions {
   readonly settings: Settings;
   /** The work of a sandbox that waited for its session. */
-  readonly claimed?: Claimed | null;
+  readonly claimed?: ClaimedSession | null;
   readonly version: string;
   readonly redactor: Redactor;
   readonly ring: LogRing;

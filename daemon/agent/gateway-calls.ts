@@ -20,7 +20,7 @@ const ANSWER = /^HTTP\/1\.[01] (\d{3})[ \r]/;
 const READ_MAX = 4096;
 
 /** An answer of the gateway that is no success. */
-export interface Refused {
+export interface GatewayRefusal {
   readonly status: number;
   /** The provider's words. Empty: they were not read. */
   readonly words: string;
@@ -69,7 +69,7 @@ export class GatewayCalls {
   readonly passed = new PassedCalls();
   readonly #open = new Set<Call>();
   #pieces = 0;
-  #refused: Refused | null = null;
+  #refused: GatewayRefusal | null = null;
   readonly #now: () => number;
 
   /** @param now ms since the epoch */
@@ -95,7 +95,7 @@ export class GatewayCalls {
   }
 
   /** The last answer, if it was no success. Null if it was one, or none came since the beginning. */
-  get refused(): Refused | null {
+  get refused(): GatewayRefusal | null {
     return this.#refused;
   }
 
@@ -150,7 +150,7 @@ export class GatewayCalls {
     return call.left <= 0;
   }
 
-  #answered(status: number, detail: Pick<Refused, "words" | "again">): void {
+  #answered(status: number, detail: Pick<GatewayRefusal, "words" | "again">): void {
     this.#refused = status < 400 ? null : { status, ...detail, times: (this.#refused?.times ?? 0) + 1 };
   }
 }

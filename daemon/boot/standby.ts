@@ -74,7 +74,7 @@ export interface StartedAhead {
   readonly readBy: (onOutput: OnOutput) => void;
 }
 
-export interface Claimed {
+export interface ClaimedSession {
   readonly claim: Claim;
   /** Null if this kind of runtime starts with its session. */
   readonly ahead: StartedAhead | null;
@@ -111,7 +111,7 @@ const decodeClaim = Schema.decodeUnknownResult(Schema.fromJsonString(Claim));
 /** Starts the runtime and waits for the claim. The runtime lives as long as the scope. */
 export const standBy = Effect.fnUntraced(function* (
   options: StandbyOptions,
-): Effect.fn.Return<Claimed, never, Scope.Scope> {
+): Effect.fn.Return<ClaimedSession, never, Scope.Scope> {
   const { adapter, log, settings } = options;
   const side = { settings, adapter, agentEnv: new AgentEnv(settings, options.redactor) };
   const beginSetup = yield* setupAhead(side, options);

@@ -19,15 +19,15 @@ export interface ErrorBody {
 }
 
 /** A refusal before it is sent. */
-export interface Refused {
+export interface Refusal {
   readonly status: number;
   readonly body: ErrorBody;
 }
 
 /** 200 with the result, or a refusal. */
-export type ControlAnswer = { readonly done: object } | Refused;
+export type ControlAnswer = { readonly done: object } | Refusal;
 
-export const refusal = (status: number, code: string, error: string): Refused => ({
+export const refusal = (status: number, code: string, error: string): Refusal => ({
   status,
   body: { error, code },
 });
@@ -66,7 +66,7 @@ const toSentence = (path: string, message: string): string => {
  *
  * @param path of the field; empty for the body itself.
  */
-export const invalid = (path: string, message: string, code = "invalid_request"): Refused => ({
+export const invalid = (path: string, message: string, code = "invalid_request"): Refusal => ({
   status: 400,
   body: {
     error: toSentence(path, message),

@@ -23,7 +23,7 @@ export interface ListedContent {
 export const CONTENTS_BYTES = 1024 * 1024;
 
 /** What the daemon keeps of a listing until the next one. */
-export interface Kept {
+export interface KeptListing {
   readonly known: readonly KnownFile[];
   readonly contents: readonly ListedContent[];
 }

@@ -4,7 +4,7 @@
  */
 import { wholeFrame } from "../../src/domain/save/frames.ts";
 import type { ReadRequest } from "../../src/domain/save/listing.ts";
-import { CONTENTS_BYTES, type Kept, type KnownFile } from "./command.ts";
+import { CONTENTS_BYTES, type KeptListing, type KnownFile } from "./command.ts";
 
 /** How many files are known by their times. */
 const KNOWN_MAX = 50_000;
@@ -24,7 +24,7 @@ export const NO_MEMORY: ListingMemory = { known: [], contents: new Map(), since:
  */
 export const readMemory = (text: Buffer, since: number): ListingMemory => {
   try {
-    const { known, contents } = JSON.parse(text.toString("utf8")) as Kept;
+    const { known, contents } = JSON.parse(text.toString("utf8")) as KeptListing;
     const read = contents.map(({ object, base64 }): [string, Buffer] => [
       object,
       Buffer.from(base64, "base64"),

@@ -48,7 +48,7 @@ import {
 } from "../services/actors.ts";
 import { Doubt } from "../services/doubt.ts";
 import type { Actor } from "./host.ts";
-import { ActorNotFound, MailboxFull, type Told } from "../ground/mailbox.ts";
+import { ActorNotFound, MailboxFull, type EventResult } from "../ground/mailbox.ts";
 import { Lease, leaseLayer, soleLease } from "./lease.ts";
 
 const Failure = Schema.Union([StoreError, CapReached, MailboxFull, ActorNotFound, ActorUnavailable]);
@@ -258,11 +258,11 @@ export const actorsLayer: Layer.Layer<Actors, never, Sharding.Sharding> = Layer.
       (
         id: string,
         event: ActorKinds[Kind]["event"],
-      ): Effect.Effect<Told<ActorKinds[Kind]["snapshot"]>, TellError> =>
+      ): Effect.Effect<EventResult<ActorKinds[Kind]["snapshot"]>, TellError> =>
         clients[kind](id)
           .Tell({ event })
           .pipe(
-            Effect.map((reply) => reply as Told<ActorKinds[Kind]["snapshot"]>),
+            Effect.map((reply) => reply as EventResult<ActorKinds[Kind]["snapshot"]>),
             // The event may have been saved, and its commands wait.
             Effect.tapErrorTag("StoreError", () => Effect.sync(doubt)),
             Effect.mapError((error) => asTellError(id, error)),

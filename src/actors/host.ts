@@ -17,13 +17,13 @@ import * as Option from "effect/Option";
 import * as Clock from "effect/Clock";
 import * as Semaphore from "effect/Semaphore";
 import type * as Scope from "effect/Scope";
-import { ActorNotFound, MailboxFull, type Told } from "../ground/mailbox.ts";
+import { ActorNotFound, MailboxFull, type EventResult } from "../ground/mailbox.ts";
 import type { Named, PureMachine, Snapshot } from "../machines/step.ts";
 import {
   StoreError,
   type CapReached,
   type Fenced,
-  type Loaded,
+  type LoadedActor,
   type Memory,
   type PendingCommand,
 } from "../store/ports/journal.ts";
@@ -77,7 +77,7 @@ export interface Actor<S, Event> {
   readonly tell: <E = never>(
     event: Event,
     guard?: Effect.Effect<void, E>,
-  ) => Effect.Effect<Told<S>, E | NotTold>;
+  ) => Effect.Effect<EventResult<S>, E | NotTold>;
   readonly snapshot: Effect.Effect<S>;
   /** Whether a command is under way. */
   readonly busy: Effect.Effect<boolean>;
@@ -126,7 +126,7 @@ export const startActor = Effect.fnUntraced(function* <
 });
 
 interface Parts<S, Command> {
-  readonly loaded: Loaded<S, Command>;
+  readonly loaded: LoadedActor<S, Command>;
   readonly fibers: FiberMap.FiberMap<string, void>;
   readonly inspect: Inspect;
 }
@@ -171,8 +171,8 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     return this.#inspect({ machine: machine.name, actorId: id, ...nothing, left: true });
   }
 
-  tell<E>(event: Event, guard: Effect.Effect<void, E>): Effect.Effect<Told<S>, E | NotTold> {
-    return Effect.suspend((): Effect.Effect<Told<S>, E | NotTold> => {
+  tell<E>(event: Event, guard: Effect.Effect<void, E>): Effect.Effect<EventResult<S>, E | NotTold> {
+    return Effect.suspend((): Effect.Effect<EventResult<S>, E | NotTold> => {
       const { id, mailbox } = this.#options;
       if (this.#waiting >= mailbox) return Effect.fail(new MailboxFull({ actorId: id, capacity: mailbox }));
       this.#waiting += 1;
@@ -249,7 +249,7 @@ class Host<S extends Snapshot<string, object>, Event extends Named, Command exte
     event: Event,
     completes: string | null,
     guard: Effect.Effect<void, E>,
-  ): Effect.Effect<Told<S>, E | StoreError | CapReached | ActorNotFound> {
+  ): Effect.Effect<EventResult<S>, E | StoreError | CapReached | ActorNotFound> {
     const { id, machine, memory } = this.#options;
     const once = Effect.gen({ self: this }, function* () {
       // A refusal is final for its caller, so it is decided on the stored state and not on the cached one.

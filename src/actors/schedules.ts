@@ -43,7 +43,7 @@ export interface Scheduled {
 }
 
 /** The first look of a trigger. */
-export interface Counted extends NextInstant {
+export interface FirstLook extends NextInstant {
   /** The cursor from which it was counted, in ms since the epoch. */
   readonly from: number;
 }
@@ -58,7 +58,7 @@ class Entry implements Scheduled {
   due: number;
   rangAt: number | null = null;
 
-  constructor(project: ProjectEntries, slug: string, { schedule, from, due }: Counted) {
+  constructor(project: ProjectEntries, slug: string, { schedule, from, due }: FirstLook) {
     this.project = project;
     this.slug = ownText(slug);
     this.schedule = ownText(schedule);
@@ -108,7 +108,7 @@ export class Schedules {
    * may have looked by another definition, so the entry is set again. It is set again also if its cursor went
    * back: the schedule was another one meanwhile, and the former cursor came from a node whose clock is ahead.
    */
-  keep(projectId: string, counts: ReadonlyMap<string, Counted>): void {
+  keep(projectId: string, counts: ReadonlyMap<string, FirstLook>): void {
     const former = this.#projects.get(projectId);
     for (const entry of former?.bySlug.values() ?? []) {
       const next = counts.get(entry.id);
@@ -174,7 +174,7 @@ export class Schedules {
     return this.#projects.get(triggerProject(id))?.bySlug.get(triggerSlug(id));
   }
 
-  #add(id: string, count: Counted): void {
+  #add(id: string, count: FirstLook): void {
     const projectId = triggerProject(id);
     const project = this.#projects.get(projectId) ?? { id: projectId, bySlug: new Map<string, Entry>() };
     const entry = new Entry(project, triggerSlug(id), count);

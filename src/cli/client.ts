@@ -21,7 +21,7 @@ export interface Connection {
 export type Service = Omit<Connection, "token">;
 
 /** An answer in two forms: decoded, and as text to print unchanged. */
-export interface Answered<A> {
+export interface DecodedAnswer<A> {
   readonly value: A;
   readonly text: string;
 }
@@ -192,7 +192,7 @@ export class Client {
   }
 
   /** Calls an endpoint. @throws Failure with the API's own sentence if it refuses */
-  async call<R extends Route>(route: R, request: Request<R>): Promise<Answered<Answer<R>>> {
+  async call<R extends Route>(route: R, request: Request<R>): Promise<DecodedAnswer<Answer<R>>> {
     const [method = "", path = ""] = route.split(" ");
     const { params, query, payload } = request as { params?: Parts; query?: Parts; payload?: unknown };
     const target = requestPath(path, { ...(params && { params }), ...(query && { query }) });

@@ -5,7 +5,7 @@
 import type { NetClient } from "../ground/net/client.ts";
 import { NetFault } from "../ground/net/fault.ts";
 import { isRecord } from "../ground/record.ts";
-import type { AtServer, Named } from "./kept-sessions.ts";
+import type { AtServer, NamedSession } from "./kept-sessions.ts";
 import { NumberedTransport } from "./numbered.ts";
 import type { ServerFault, ServerTarget } from "./port.ts";
 import { Exchange, WireFault } from "./wire.ts";
@@ -32,11 +32,11 @@ export interface Deadline {
 export const within = (ms: number): Deadline => ({ ms, late: AbortSignal.timeout(ms) });
 
 /** An open session, and the first number for requests in it. */
-interface Joined extends Named {
+interface Joined extends NamedSession {
   readonly from: number;
 }
 
-export interface Connected {
+export interface ServerConnection {
   readonly client: Client;
   readonly exchange: Exchange;
   readonly options: LibraryOptions;
@@ -50,7 +50,7 @@ interface Exchanging<A> {
   readonly deadline: Deadline;
   /** The server's session: "own" is begun and ended here, "begun" stays. */
   readonly session: "own" | "begun" | Joined;
-  readonly work: (connection: Connected) => Promise<A>;
+  readonly work: (connection: ServerConnection) => Promise<A>;
 }
 
 export const serverFault = (why: string, exchange: Exchange | null): ServerFault => ({

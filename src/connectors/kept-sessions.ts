@@ -18,16 +18,16 @@ const KEPT_MAX = 1000;
 const NUMBERS = 16;
 
 /** A session as its server named it. */
-export interface Named {
+export interface NamedSession {
   readonly id: string;
   /** The revision that was agreed on. */
   readonly protocol: string;
 }
 
-export interface Kept {
+export interface PooledSession {
   readonly owner: SessionOwner;
   /** Null if the server keeps no sessions. Rejects with a `ServerFault`. */
-  readonly named: Promise<Named | null>;
+  readonly named: Promise<NamedSession | null>;
   /** The last call's: a token may have been renewed since the handshake. */
   target: ServerTarget;
   /** Calls under way. */
@@ -43,16 +43,16 @@ export interface Kept {
 /** The beginning and the end of a session at its server. Each has its own deadline. */
 export interface AtServer {
   /** @returns null: the server keeps no sessions. @throws ServerFault */
-  readonly begin: (target: ServerTarget) => Promise<Named | null>;
+  readonly begin: (target: ServerTarget) => Promise<NamedSession | null>;
   /** Never rejects. */
-  readonly end: (target: ServerTarget, name: Named) => Promise<void>;
+  readonly end: (target: ServerTarget, name: NamedSession) => Promise<void>;
 }
 
 const ownerKey = ({ sessionId, slug }: SessionOwner): string => `${sessionId} ${slug}`;
 
 export class KeptSessions implements ServerSessions {
   readonly #server: AtServer;
-  readonly #kept: BoundedMap<string, Kept>;
+  readonly #kept: BoundedMap<string, PooledSession>;
   readonly #isAny = Latch.makeUnsafe(false);
   readonly any = this.#isAny.await;
 
@@ -72,7 +72,7 @@ export class KeptSessions implements ServerSessions {
     }));
 
   /** The session for a call. Without one, it begins now. The call ends with `release`. */
-  take(target: ServerTarget, owner: SessionOwner, now: number): Kept {
+  take(target: ServerTarget, owner: SessionOwner, now: number): PooledSession {
     const key = ownerKey(owner);
     const present = this.#kept.use(key);
     const session = present?.owner.stand === owner.stand ? present : this.#begin(target, owner, present);
@@ -85,19 +85,19 @@ export class KeptSessions implements ServerSessions {
   }
 
   /** @returns the first number for the requests of one call. */
-  numbersFor(session: Kept): number {
+  numbersFor(session: PooledSession): number {
     session.numbers += NUMBERS;
     return session.numbers - NUMBERS;
   }
 
-  release(session: Kept, now: number): void {
+  release(session: PooledSession, now: number): void {
     session.uses -= 1;
     session.usedAt = now;
     if (session.isLeft) void this.#leave(session);
   }
 
   /** @param has whether the server still has the session, as far as is known. */
-  drop(session: Kept, has: boolean): void {
+  drop(session: PooledSession, has: boolean): void {
     this.#remove(session);
     if (has) void this.#leave(session);
   }
@@ -114,10 +114,10 @@ export class KeptSessions implements ServerSessions {
       ),
     ).pipe(Effect.timeoutOption(GOODBYE_MS), Effect.asVoid);
 
-  #begin(target: ServerTarget, owner: SessionOwner, former: Kept | undefined): Kept {
+  #begin(target: ServerTarget, owner: SessionOwner, former: PooledSession | undefined): PooledSession {
     if (former !== undefined) void this.#leave(former);
     const naming = this.#server.begin(target);
-    const session: Kept = {
+    const session: PooledSession = {
       owner,
       named: naming,
       target,
@@ -131,7 +131,7 @@ export class KeptSessions implements ServerSessions {
     return session;
   }
 
-  #remove(session: Kept): void {
+  #remove(session: PooledSession): void {
     const key = ownerKey(session.owner);
     if (this.#kept.get(key) !== session) return;
     this.#kept.delete(key);
@@ -139,7 +139,7 @@ export class KeptSessions implements ServerSessions {
   }
 
   /** K3. */
-  async #leave(session: Kept): Promise<void> {
+  async #leave(session: PooledSession): Promise<void> {
     session.isLeft = true;
     if (session.uses > 0) return;
     const name = await session.named.catch(() => null);

@@ -17,12 +17,12 @@ import {
   within,
   WITHOUT_HANDSHAKE,
   type Client,
-  type Connected,
+  type ServerConnection,
   type Deadline,
   type LibraryOptions,
 } from "./exchanges.ts";
 import { callApi, fetchDocument } from "./http-apis.ts";
-import { KeptSessions, type Kept, type Named } from "./kept-sessions.ts";
+import { KeptSessions, type PooledSession, type NamedSession } from "./kept-sessions.ts";
 import type {
   ListedTools,
   McpCall,
@@ -89,7 +89,7 @@ const entries = async (client: Client, options: LibraryOptions): Promise<readonl
   return all;
 };
 
-const list = async ({ client, options }: Connected): Promise<ListedTools> => {
+const list = async ({ client, options }: ServerConnection): Promise<ListedTools> => {
   const hasTools = client.getServerCapabilities()?.tools !== undefined;
   const read = hasTools ? (await entries(client, options)).map(readTool) : [];
   return {
@@ -101,7 +101,7 @@ const list = async ({ client, options }: Connected): Promise<ListedTools> => {
 
 /** `isCalling` from the moment at which the call is handed to the library. */
 const call = async (
-  { client, exchange, options }: Connected,
+  { client, exchange, options }: ServerConnection,
   { name, inputSchema, arguments: given }: McpCall,
 ): Promise<ToolResult> => {
   exchange.isCalling = true;
@@ -169,11 +169,11 @@ class KeptCalls {
     const { target, wanted, owner, deadline, signal } = calling;
     const { sessions } = this;
     const openSession = sessions.take(target, owner, this.#now());
-    let name: Named | null = null;
+    let name: NamedSession | null = null;
     try {
       name = await this.#named(openSession, calling);
       const session = name === null ? "own" : { ...name, from: sessions.numbersFor(openSession) };
-      const work = (connection: Connected) => call(connection, wanted);
+      const work = (connection: ServerConnection) => call(connection, wanted);
       return await exchanging(
         this.#net,
         { target, maxBytes: RESULT_MAX_BYTES, deadline, session, work },
@@ -190,7 +190,10 @@ class KeptCalls {
   }
 
   /** The session's name, after its handshake. */
-  async #named({ named, target }: Kept, { deadline: { ms, late }, signal }: Calling): Promise<Named | null> {
+  async #named(
+    { named, target }: PooledSession,
+    { deadline: { ms, late }, signal }: Calling,
+  ): Promise<NamedSession | null> {
     try {
       return await unlessAborted(named, AbortSignal.any([signal, late]));
     } catch (error) {
@@ -239,7 +242,7 @@ export const makeServers = (
           const deadline = within(callMs);
           if (owner !== null && mayKeepSessions(target))
             return keptCalls.call({ target, wanted: toolCall, owner, deadline, signal });
-          const work = (connection: Connected) => call(connection, toolCall);
+          const work = (connection: ServerConnection) => call(connection, toolCall);
           return exchanging(net, { target, maxBytes, deadline, session: "own", work }, signal);
         }),
     };

@@ -28,7 +28,7 @@ export class SignInRefusal extends Error {
   }
 }
 
-export interface Discovered {
+export interface SignInPlace {
   readonly server: SignInServer;
   readonly resource: string;
   /** What the challenge asks for. */
@@ -152,7 +152,7 @@ const namedServer = async (ask: Ask, place: Place, issuer: string): Promise<Sign
   return server !== null && isSameIssuer(server.issuer, issuer) ? server : serverAt(ask, issuer);
 };
 
-export const discover = async (ask: Ask, place: Place): Promise<Discovered> => {
+export const discover = async (ask: Ask, place: Place): Promise<SignInPlace> => {
   const { url } = place;
   // The connector's server is asked only if the issuer has no metadata: it may not have any itself.
   if (place.issuer !== null)

@@ -25,7 +25,7 @@ import { Counters } from "../store/ports/triggers/counters.ts";
 import { Admissions } from "../store/ports/triggers/admissions.ts";
 import { StoreHealth } from "../store/ports/health.ts";
 import { Sandboxes } from "../store/ports/sessions/sandboxes.ts";
-import type { Unsettled } from "../store/ports/journal.ts";
+import type { UnsettledActor } from "../store/ports/journal.ts";
 import { Sessions, type OwnerlessSession } from "../store/ports/sessions/sessions.ts";
 import { Actors, type ActorKind } from "../services/actors.ts";
 import { Doubts } from "../services/doubt.ts";
@@ -98,7 +98,7 @@ const LOADED_WITHIN = "1 second";
  * comes after the answers to all earlier queries, so a slow machine loads its sessions slowly and serves requests in
  * between.
  */
-const load = Effect.fnUntraced(function* (kind: ActorKind, rows: readonly Unsettled[]) {
+const load = Effect.fnUntraced(function* (kind: ActorKind, rows: readonly UnsettledActor[]) {
   const actors = yield* Actors;
   const { ping } = yield* StoreHealth;
   yield* Effect.forEach(

@@ -21,7 +21,7 @@ import { Pause } from "../ground/pause.ts";
 import { Projects } from "../store/ports/projects/projects.ts";
 import { Placement } from "../services/actors.ts";
 import { Directory, type KnownProject } from "../services/directory.ts";
-import { type Counted, nextDue, scheduleText, triggerActorId } from "../actors/schedules.ts";
+import { type FirstLook, nextDue, scheduleText, triggerActorId } from "../actors/schedules.ts";
 import { dutyPart, runDuty } from "../services/duty.ts";
 import { Timers } from "../actors/timers.ts";
 
@@ -141,7 +141,7 @@ const makeTakeUp = Effect.gen(function* () {
     left.delete(project.id);
     // A newer version is on its way here.
     if (cursors === null) return;
-    const counts = cursors.flatMap(({ slug, accountedUntil }): [string, Counted][] => {
+    const counts = cursors.flatMap(({ slug, accountedUntil }): [string, FirstLook][] => {
       const definition = definitions.get(slug);
       const id = triggerActorId(project.id, slug);
       if (definition === undefined || !placement.isHere(id)) return [];

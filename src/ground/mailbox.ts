@@ -13,7 +13,7 @@ export class ActorNotFound extends Schema.TaggedError<ActorNotFound>()("ActorNot
 }) {}
 
 /** The result of an event, answered after the commit. */
-export interface Told<S> {
+export interface EventResult<S> {
   readonly accepted: boolean;
   readonly snapshot: S;
 }

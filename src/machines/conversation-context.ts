@@ -123,13 +123,13 @@ export const noteEvent = (context: ConversationContext, event: ConversationEvent
 };
 
 /** An event, and the context that it meets. */
-export interface Given {
+export interface StepInput {
   readonly context: ConversationContext;
   readonly event: ConversationEvent;
 }
 
 /** The state that follows. A message that is next in the queue is still there. */
-export const following = ({ context, event }: Given): ConversationState => {
+export const following = ({ context, event }: StepInput): ConversationState => {
   const after = noteEvent(context, event);
   const maySend = after.sandboxId !== null && !after.held && after.queue.length > 0;
   if (after.sending !== null) return "sending";
@@ -141,7 +141,7 @@ export const following = ({ context, event }: Given): ConversationState => {
 const OUTCOMES: ReadonlySet<string> = new Set(["message.accepted", "message.deferred", "message.refused"]);
 
 /** Whether the event is about something that the conversation still waits for. */
-export const isCurrent = ({ context, event }: Given): boolean => {
+export const isCurrent = ({ context, event }: StepInput): boolean => {
   if (event.type === "runtime.gone") return event.sandboxId === context.sandboxId;
   if (!("messageId" in event) || !("sandboxId" in event)) return true;
   return (
@@ -162,5 +162,5 @@ export const declinable = (context: ConversationContext): string | null =>
     ? null
     : (context.requests.find((id) => isUnanswered(context, id) && !context.plans.includes(id)) ?? null);
 
-export const mustDecline = ({ context, event }: Given): boolean =>
+export const mustDecline = ({ context, event }: StepInput): boolean =>
   declinable(noteEvent(context, event)) !== null;

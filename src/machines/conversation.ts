@@ -22,7 +22,7 @@ import type { RequestAnswer } from "../domain/conversation/steering.ts";
 import {
   declinable,
   following,
-  type Given,
+  type StepInput,
   hasRoom,
   isCurrent,
   isInTurn,
@@ -58,18 +58,21 @@ const requireSandbox = ({ sandboxId }: ConversationContext): string => {
 /** Parameters are taken after the assignments before them. */
 const sendMessage = {
   type: "sendMessage" as const,
-  params: ({ context }: Given) => ({ sandboxId: requireSandbox(context), messageId: context.sending ?? "" }),
+  params: ({ context }: StepInput) => ({
+    sandboxId: requireSandbox(context),
+    messageId: context.sending ?? "",
+  }),
 };
 const interruptTurn = {
   type: "interruptTurn" as const,
-  params: ({ context, event }: Given) => ({
+  params: ({ context, event }: StepInput) => ({
     sandboxId: requireSandbox(context),
     turn: "turn" in event ? event.turn : context.turn,
   }),
 };
 const answerRequest = {
   type: "answerRequest" as const,
-  params: ({ context, event }: Given): AnswerOrder => {
+  params: ({ context, event }: StepInput): AnswerOrder => {
     const sandboxId = requireSandbox(context);
     if (event.type === "answer.given") return { sandboxId, requestId: event.requestId, answer: event.answer };
     const requestId = context.answered.at(-1) ?? "";
@@ -133,11 +136,12 @@ const goneWords = "If the sandbox ends, its turn is over. A message on its way w
 const cancelledWords = "A person can take a waiting message back.";
 const resumedWords = "A person can let the held queue go on.";
 
-const sends = (args: Given): boolean =>
+const sends = (args: StepInput): boolean =>
   isCurrent(args) && following(args) === "sending" && noteEvent(args.context, args.event).sending === null;
-const sendsNew = (args: Given): boolean => hasRoom(args.context, args.event) && following(args) === "sending";
+const sendsNew = (args: StepInput): boolean =>
+  hasRoom(args.context, args.event) && following(args) === "sending";
 /** Whether a plan waits for an answer after the event. */
-const meetsPlan = ({ context, event }: Given): boolean => openPlan(noteEvent(context, event)) !== null;
+const meetsPlan = ({ context, event }: StepInput): boolean => openPlan(noteEvent(context, event)) !== null;
 
 export const conversationMachine = setup({
   types: {

@@ -27,7 +27,7 @@ import type * as Scope from "effect/Scope";
 import { addTrailers, breakOff, destroySoon, passBody, passHints, writeHead } from "./answer.ts";
 import { hasBody, requestHeaders, type HeaderRules } from "./headers.ts";
 import { Tunnels } from "./tunnel.ts";
-import { LIMITS, Watch, type Limits, type Watched } from "./watch.ts";
+import { LIMITS, Watch, type Limits, type WatchedRequest } from "./watch.ts";
 
 /** How an upstream is dialled. `createConnection` opens a connection for one request, which is not used again. */
 export type UpstreamPlace =
@@ -214,7 +214,7 @@ interface Means {
 }
 
 /** A request that has no answer yet (Q6). */
-class Waiting implements Watched {
+class Waiting implements WatchedRequest {
   readonly #passing: Passing;
   readonly #means: Means;
   #since = performance.now();

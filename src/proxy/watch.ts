@@ -29,7 +29,7 @@ export const LIMITS: Limits = {
 const LOOK_EVERY_MS = 1000;
 
 /** Ends the watched request if, at this instant of `performance.now`, it has waited too long. */
-export interface Watched {
+export interface WatchedRequest {
   look(now: number): void;
 }
 
@@ -38,7 +38,7 @@ export class Watch {
    * Slots that are taken and freed. A Set would cost a fifth of a request: each hash table that it outgrows points to
    * the next one, so one old table keeps all later requests alive until a full garbage collection.
    */
-  readonly #places: (Watched | null)[] = [];
+  readonly #places: (WatchedRequest | null)[] = [];
   readonly #free: number[] = [];
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | null = null;
@@ -48,7 +48,7 @@ export class Watch {
   }
 
   /** Watches it until its place is returned. @returns the place. */
-  add(entry: Watched): number {
+  add(entry: WatchedRequest): number {
     const place = this.#free.pop() ?? this.#places.length;
     this.#places[place] = entry;
     // oxlint-disable-next-line no-restricted-globals -- the adapter to Node's sockets, below Effect

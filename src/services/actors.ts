@@ -14,8 +14,8 @@ import type { EnvironmentBuildEvent, EnvironmentBuildSnapshot } from "../machine
 import type { SandboxEvent, SandboxSnapshot } from "../machines/sandbox.ts";
 import type { SessionEvent, SessionSnapshot } from "../machines/session.ts";
 import type { TriggerEvent, TriggerSnapshot } from "../machines/trigger.ts";
-import type { CapReached, StoreError, Unsettled } from "../store/ports/journal.ts";
-import type { ActorNotFound, MailboxFull, Told } from "../ground/mailbox.ts";
+import type { CapReached, StoreError, UnsettledActor } from "../store/ports/journal.ts";
+import type { ActorNotFound, MailboxFull, EventResult } from "../ground/mailbox.ts";
 
 /** The actor's runner is unreachable. The event may or may not have been handled. Callers answer 503. */
 export class ActorUnavailable extends Schema.TaggedError<ActorUnavailable>()("ActorUnavailable", {
@@ -24,7 +24,7 @@ export class ActorUnavailable extends Schema.TaggedError<ActorUnavailable>()("Ac
 }) {}
 
 export type TellError = StoreError | CapReached | MailboxFull | ActorNotFound | ActorUnavailable;
-type Tell<S, Event> = (id: string, event: Event) => Effect.Effect<Told<S>, TellError>;
+type Tell<S, Event> = (id: string, event: Event) => Effect.Effect<EventResult<S>, TellError>;
 
 export interface ActorKinds {
   readonly session: { readonly snapshot: SessionSnapshot; readonly event: SessionEvent };
@@ -57,7 +57,7 @@ export class Actors extends Context.Service<
      * As `wake`, but waits until the actor is loaded. An actor that does not know the newest command reads its memory
      * again. True if it was not loaded before. A failure is logged and gives false.
      */
-    readonly load: (kind: ActorKind, actor: Unsettled) => Effect.Effect<boolean>;
+    readonly load: (kind: ActorKind, actor: UnsettledActor) => Effect.Effect<boolean>;
   }
 >()("platform/services/Actors") {}
 

@@ -32,7 +32,7 @@ export interface DutyState {
   readonly last: { readonly endedAt: number; readonly failed: boolean } | null;
 }
 
-export interface Seen {
+export interface ServiceFacts {
   readonly now: number;
   readonly database: DatabaseFacts;
   readonly nodes: readonly NodeRecord[];
@@ -62,7 +62,7 @@ const hadSandboxes = (count: number): string =>
 const lateness = ({ oldestAt }: Backlog, now: number, allowedMs: number): number =>
   oldestAt !== null && now - oldestAt > allowedMs ? now - oldestAt : 0;
 
-const ofSandboxes = ({ doctor, boots }: Seen): readonly (Problem | false)[] => {
+const ofSandboxes = ({ doctor, boots }: ServiceFacts): readonly (Problem | false)[] => {
   const failureCount = boots.failures.reduce((sum, { count }) => sum + count, 0);
   const [most] = boots.failures;
   return [
@@ -80,7 +80,7 @@ const ofSandboxes = ({ doctor, boots }: Seen): readonly (Problem | false)[] => {
   ];
 };
 
-const ofDatabase = ({ database, commands, ownerless, now }: Seen): readonly (Problem | false)[] => {
+const ofDatabase = ({ database, commands, ownerless, now }: ServiceFacts): readonly (Problem | false)[] => {
   const late = lateness(commands, now, COMMAND_LATE_MS);
   return [
     database.connections > database.connectionsMax * CONNECTIONS_SHARE && {
@@ -101,7 +101,7 @@ const ofDatabase = ({ database, commands, ownerless, now }: Seen): readonly (Pro
   ];
 };
 
-const ofDuties = ({ duties, now }: Seen): readonly (Problem | false)[] =>
+const ofDuties = ({ duties, now }: ServiceFacts): readonly (Problem | false)[] =>
   duties.map(({ name, periodMs, last }) => {
     if (last?.failed === true)
       return {
@@ -121,7 +121,7 @@ const ofDuties = ({ duties, now }: Seen): readonly (Problem | false)[] =>
   });
 
 /** Most urgent first. */
-export const findProblems = (state: Seen): readonly Problem[] => {
+export const findProblems = (state: ServiceFacts): readonly Problem[] => {
   const { nodes, countSandboxes, scheduler, fires, stale, diskFreeBytes, now } = state;
   const waitMs = lateness(fires, now, FIRE_LATE_MS);
   return [

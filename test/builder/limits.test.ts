@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LimitWatch, measureSize, type Watched } from "../../src/builder/buildah/limits.ts";
+import { LimitWatch, measureSize, type WatchedBuild } from "../../src/builder/buildah/limits.ts";
 
 const MIB = 1024 * 1024;
 const LIMITS = {
@@ -25,7 +25,7 @@ describe("the watch over a build without control groups", () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  const watch = (changes: Partial<Watched> = {}): LimitWatch =>
+  const watch = (changes: Partial<WatchedBuild> = {}): LimitWatch =>
     new LimitWatch({
       limits: LIMITS,
       groups: [],

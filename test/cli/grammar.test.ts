@@ -89,10 +89,10 @@ describe("a command line", () => {
   });
 
   it("shows help for all commands, for a group and for one command", () => {
-    expect(read("--help")).toEqual({ kind: "help", of: "", json: false });
-    expect(read("cake", "--help")).toEqual({ kind: "help", of: "cake", json: false });
-    expect(read("cake", "bake", "-h")).toEqual({ kind: "help", of: "cake bake", json: false });
-    expect(read("help", "cake", "bake")).toEqual({ kind: "help", of: "cake bake", json: false });
+    expect(read("--help")).toEqual({ kind: "help", about: "", json: false });
+    expect(read("cake", "--help")).toEqual({ kind: "help", about: "cake", json: false });
+    expect(read("cake", "bake", "-h")).toEqual({ kind: "help", about: "cake bake", json: false });
+    expect(read("help", "cake", "bake")).toEqual({ kind: "help", about: "cake bake", json: false });
     expect(read("--version")).toEqual({ kind: "version", json: false });
   });
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { findProblems, type Seen } from "../../src/services/problems.ts";
+import { findProblems, type ServiceFacts } from "../../src/services/problems.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12);
 const MINUTE = 60_000;
 const NONE = { waiting: 0, oldestAt: null };
 
-const well: Seen = {
+const well: ServiceFacts = {
   now: NOW,
   database: { version: "18.4", sizeBytes: 1, connections: 10, connectionsMax: 100 },
   nodes: [{ id: "n1", url: "http://n1", beats: 5, deadAt: null }],
@@ -42,7 +42,7 @@ describe("the service's problems", () => {
     ]);
   });
 
-  const wrongs: readonly (readonly [string, Partial<Seen>, RegExp])[] = [
+  const wrongs: readonly (readonly [string, Partial<ServiceFacts>, RegExp])[] = [
     ["sandboxes_unusable", { doctor }, /bwrap is missing/],
     [
       "boots_fail",

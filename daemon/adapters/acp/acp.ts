@@ -12,7 +12,7 @@ import { modelId } from "../../../src/domain/sandbox/model.ts";
 import type { AttachedFile } from "../../agent/attachments.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import { AcpAgent, type AcpAgentOptions, type OpenSession } from "./agent.ts";
-import type { Wanted } from "./choices.ts";
+import type { ChoiceWish } from "./choices.ts";
 import { promptBlocks, shownContent } from "./prompt.ts";
 import {
   unknownEffort,
@@ -74,7 +74,7 @@ class AcpSteering implements AdapterSteering {
   /** Our ids of messages that the agent has got. */
   readonly #taken = new BoundedMap<string, true>(TAKEN_KEPT);
   /** What the last message chose. */
-  #chosen: Wanted = { model: null, agent: null, effort: null };
+  #chosen: ChoiceWish = { model: null, agent: null, effort: null };
   /** The model does not have the session's effort. */
   #hasNoEffort = false;
   /** Whether the agent has itself left the mode that plans, because its plan was approved. */
@@ -217,7 +217,7 @@ class AcpSteering implements AdapterSteering {
   }
 
   /** What a message without a choice gets. A session's agent that does not exist is no choice. */
-  #wanted({ model, agentName, table, effort }: AgentSession, session?: OpenSession): Wanted {
+  #wanted({ model, agentName, table, effort }: AgentSession, session?: OpenSession): ChoiceWish {
     const isOffered = session?.choices.has("mode", agentName) === true;
     const own = isOffered && !this.#hasLeftPlan ? agentName : null;
     const startModel = model === null ? null : ownName(model, table);
@@ -236,7 +236,7 @@ class AcpSteering implements AdapterSteering {
     return readsItself ? null : table.instructions();
   }
 
-  #choose(session: OpenSession, choice: Wanted): Effect.Effect<ItemError | null, HttpFailure> {
+  #choose(session: OpenSession, choice: ChoiceWish): Effect.Effect<ItemError | null, HttpFailure> {
     return Effect.gen(function* () {
       // An agent may bring its own model, so it comes first.
       return (
@@ -248,7 +248,7 @@ class AcpSteering implements AdapterSteering {
   /** The efforts are those of the model that is chosen by now. A model that does not take the one of before decides itself. */
   #chooseEffort(
     session: OpenSession,
-    { effort, model }: Wanted,
+    { effort, model }: ChoiceWish,
     isNew: boolean,
   ): Effect.Effect<ItemError | null, HttpFailure> {
     const { choices } = session;

@@ -22,7 +22,7 @@ import type { TurnError } from "../../../src/domain/session/last-turn.ts";
 import type { RequestAnswer } from "../../../src/domain/conversation/steering.ts";
 import type { HttpFailure } from "../../http/client.ts";
 import type { ContextUse } from "../../../src/domain/conversation/conversation.ts";
-import type { GatewayCalls, Refused } from "../../agent/gateway-calls.ts";
+import type { GatewayCalls, GatewayRefusal } from "../../agent/gateway-calls.ts";
 import type { Pipes } from "../../agent/process.ts";
 import { AcpChoices } from "./choices.ts";
 import { AcpConversation, type Sent, type Spent } from "./conversation.ts";
@@ -423,7 +423,7 @@ export class AcpAgent {
   }
 
   /** The last answer of the model's gateway, if it was no success. */
-  get #refusal(): Refused | null {
+  get #refusal(): GatewayRefusal | null {
     return this.#options.gateway?.refused ?? null;
   }
 

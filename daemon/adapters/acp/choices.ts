@@ -58,7 +58,7 @@ interface Choice {
 }
 
 /** A model, an agent and an effort. If null, the present one stays. */
-export interface Wanted {
+export interface ChoiceWish {
   readonly model: string | null;
   readonly agent: string | null;
   readonly effort: string | null;
@@ -177,7 +177,7 @@ export class AcpChoices {
   }
 
   /** Why the agent cannot take this model or agent. Null if it can. */
-  fault({ model, agent }: Pick<Wanted, "model" | "agent">): ItemError | null {
+  fault({ model, agent }: Pick<ChoiceWish, "model" | "agent">): ItemError | null {
     if (agent !== null && !this.has("mode", agent)) {
       const names = this.#choices.get("mode")?.entries.map(({ id }) => id) ?? [];
       return {

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema";
 import type { Usage } from "../../../src/domain/conversation/conversation.ts";
 import type { TurnError } from "../../../src/domain/session/last-turn.ts";
 import { NO_USAGE } from "../../../src/domain/conversation/conversation.ts";
-import type { Refused } from "../../agent/gateway-calls.ts";
+import type { GatewayRefusal } from "../../agent/gateway-calls.ts";
 import { type Tokens, usageIn } from "../../../src/domain/sandbox/model-tokens.ts";
 import { ANSWER_CUT_OFF } from "../adapter.ts";
 import { turnError } from "../turn-errors.ts";
@@ -113,7 +113,7 @@ const turnEnd = (answer: unknown): TurnEnd => {
  * @param refusal the provider's last answer, if it was seen and no success
  * @param words the agent's last text
  */
-export const endOfAnswer = (answer: unknown, refusal: Refused | null, words: string): TurnEnd => {
+export const endOfAnswer = (answer: unknown, refusal: GatewayRefusal | null, words: string): TurnEnd => {
   const end = turnEnd(answer);
   const answerUsage = decodeAnswer(answer);
   const isUntold = answerUsage._tag === "None" || (answerUsage.value.usage ?? null) === null;
@@ -136,7 +136,7 @@ const PREFIX = /^Internal error: /;
  */
 export const endOfRefusal = (
   { code, message, name }: { readonly code: number; readonly message: string; readonly name: string | null },
-  refusal: Pick<Refused, "status" | "again"> | null,
+  refusal: Pick<GatewayRefusal, "status" | "again"> | null,
 ): TurnEnd => {
   const words = message.replace(PREFIX, "");
   // gemini's code is the status, and 500 where it does not know that. Then the words say more.
@@ -148,7 +148,7 @@ export const endOfRefusal = (
 };
 
 /** The end of a turn whose calls the model's gateway refuses. */
-export const refusedBy = ({ status, words, again }: Refused): TurnError =>
+export const refusedBy = ({ status, words, again }: GatewayRefusal): TurnError =>
   turnError({ name: "APIError", data: { message: words || `HTTP ${status}`, statusCode: status } }, again);
 
 /** A rejected key and a lack of credit stay as they are. One refusal may be that of a lesser call, e.g. for a title. */
@@ -160,7 +160,8 @@ const FINAL: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether another try cannot help, although the agent may go on with that for minutes. */
-export const isFinal = (refusal: Refused): boolean => refusal.times > 1 && FINAL.has(refusedBy(refusal).code);
+export const isFinal = (refusal: GatewayRefusal): boolean =>
+  refusal.times > 1 && FINAL.has(refusedBy(refusal).code);
 
 /**
  * The turn's usage, as the agent tells it. Null if it is unknown. Some agents do not tell that of a stopped turn.

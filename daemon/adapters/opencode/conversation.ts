@@ -23,7 +23,7 @@ import {
   isRepetition,
   heldRecord,
   summaryState,
-  type Held,
+  type HeldMessage,
   type HeldPart,
   type OpenRequest,
   type Task,
@@ -41,7 +41,7 @@ import {
   oldestFirst,
   readInfo,
   readPart,
-  type Asked,
+  type PendingRequest,
   type EventProperties as Properties,
   type MessageInfo,
   type Part,
@@ -73,7 +73,7 @@ export class OpencodeConversation {
   #root: string | null = null;
   /** The tool calls of each subagent's session, in their order. */
   readonly #tasks = new Map<string, Task[]>();
-  readonly #messages = new Map<string, Held>();
+  readonly #messages = new Map<string, HeldMessage>();
   readonly #asked = new Map<string, OpenRequest>();
   /** Requests that have ended. opencode goes on listing a permission whose turn was aborted. */
   readonly over = new Set<string>();
@@ -247,7 +247,7 @@ export class OpencodeConversation {
     this.#turn();
   }
 
-  #hold(info: MessageInfo): Held {
+  #hold(info: MessageInfo): HeldMessage {
     const former = this.#messages.get(info.id);
     const message = former ?? { info, isSettled: false, parts: new Map<string, HeldPart>() };
     if (isOpen(message.info) || !isOpen(info)) message.info = withPassedTokens(info, this.#passed);
@@ -280,7 +280,7 @@ export class OpencodeConversation {
     this.#report(message);
   }
 
-  #put({ info, parts }: Held, part: Part, isEvent: boolean): void {
+  #put({ info, parts }: HeldMessage, part: Part, isEvent: boolean): void {
     const former = parts.get(part.id);
     if (former === undefined) parts.set(part.id, { part, isExact: isEvent });
     else if (!isOlder(part, former.part, isEvent)) {
@@ -326,7 +326,7 @@ export class OpencodeConversation {
     else this.#stream.observer.grown({ native_id: partID, offset: text.length, text: newText });
   }
 
-  #report(message: Held): void {
+  #report(message: HeldMessage): void {
     const { info, isSettled } = message;
     const record = heldRecord(message);
     const isUser = info.role === "user";
@@ -406,7 +406,7 @@ export class OpencodeConversation {
     return question.id;
   }
 
-  #commandOf({ tool }: Asked): string | null {
+  #commandOf({ tool }: PendingRequest): string | null {
     const parts = this.#messages.get(tool?.messageID ?? "")?.parts.values() ?? [];
     const call = [...parts].find(({ part }) => part.callID !== undefined && part.callID === tool?.callID);
     return call === undefined ? null : toolCommand(call.part);

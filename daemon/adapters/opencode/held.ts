@@ -5,7 +5,7 @@
  * writes the person's message a second time, and goes on.
  */
 import { timeIn } from "./ids.ts";
-import type { Asked, MessageInfo, Part, Recorded, SummaryState } from "./records.ts";
+import type { PendingRequest, MessageInfo, Part, Recorded, SummaryState } from "./records.ts";
 
 export interface HeldPart {
   part: Part;
@@ -13,7 +13,7 @@ export interface HeldPart {
   isExact: boolean;
 }
 
-export interface Held {
+export interface HeldMessage {
   info: MessageInfo;
   /** V3: its end is certain. */
   isSettled: boolean;
@@ -27,20 +27,20 @@ export interface Task {
 }
 
 export interface OpenRequest {
-  readonly asked: Asked;
+  readonly asked: PendingRequest;
   readonly askedMs: number;
   /** What the call will run that asks. Null until its arguments are known, and if it runs no command. */
   command: string | null;
 }
 
 /** The message as a listing has it. */
-export const heldRecord = ({ info, parts }: Held): Recorded => ({
+export const heldRecord = ({ info, parts }: HeldMessage): Recorded => ({
   info,
   parts: [...parts.values()].map(({ part }) => part).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
 });
 
 /** Oldest first. A listing may bring older messages after newer ones. */
-export const inOrder = (messages: Iterable<Held>): readonly Held[] =>
+export const inOrder = (messages: Iterable<HeldMessage>): readonly HeldMessage[] =>
   [...messages].toSorted((one, other) => (timeIn(one.info.id) < timeIn(other.info.id) ? -1 : 1));
 
 /** A message that asks for a summary. */

@@ -30,7 +30,7 @@ export interface Place {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A message as opencode lists it. */
-export interface Restored {
+export interface ListedMessage {
   readonly info: Fields;
   readonly parts: readonly Fields[];
 }
@@ -55,7 +55,7 @@ const ABORTED = { name: "MessageAbortedError", data: { message: "Aborted" } };
 const TOOL_ABORTED = "Tool execution aborted";
 
 /** The messages, oldest first. */
-export const restoredMessages = ({ summary, items }: History, place: Place): readonly Restored[] => {
+export const restoredMessages = ({ summary, items }: History, place: Place): readonly ListedMessage[] => {
   const writer = new Writer(place);
   const [first] = items;
   if (summary !== null) writer.told(summary, first?.created_at ?? 0);
@@ -70,7 +70,7 @@ export const restoredMessages = ({ summary, items }: History, place: Place): rea
 
 /** The events that make the messages in a session that has only been created, in their order. */
 export const messageEvents = (
-  messages: readonly Restored[],
+  messages: readonly ListedMessage[],
   { session, nowMs }: Place,
 ): readonly SyncEvent[] =>
   messages
@@ -117,7 +117,7 @@ interface Step {
 }
 
 class Writer {
-  readonly messages: Restored[] = [];
+  readonly messages: ListedMessage[] = [];
   readonly #place: Place;
   #count = 0;
   #lastMs = 0;

@@ -151,7 +151,7 @@ export const readMessage = (record: {
 };
 
 /** A question or a permission for which the agent waits. */
-export const Asked = Schema.Struct({
+export const PendingRequest = Schema.Struct({
   id: Schema.String,
   sessionID: Schema.String,
   questions: optional(
@@ -179,8 +179,8 @@ export const Asked = Schema.Struct({
   ),
   tool: optional(Schema.Struct({ messageID: Schema.String, callID: Schema.String })),
 });
-export type Asked = typeof Asked.Type;
-export const decodeAsked = Schema.decodeUnknownOption(Asked);
+export type PendingRequest = typeof PendingRequest.Type;
+export const decodeAsked = Schema.decodeUnknownOption(PendingRequest);
 
 const Session = Schema.Struct({
   id: Schema.String,

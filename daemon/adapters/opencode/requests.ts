@@ -3,7 +3,7 @@ import { EMPTY_ITEM } from "../../../src/domain/conversation/conversation.ts";
 import type { ItemDraft } from "../adapter.ts";
 import { itemOrder } from "./ids.ts";
 import { askedChanges, textIn, type Place } from "./items.ts";
-import type { Asked, Part } from "./records.ts";
+import type { PendingRequest, Part } from "./records.ts";
 
 /** How a request was settled. Null while it is open. */
 export interface Settled {
@@ -16,7 +16,7 @@ export interface Settled {
 /** The command that a tool call runs. Null if it runs none, or its arguments are not known yet. */
 export const toolCommand = ({ state }: Part): string | null => textIn(state?.input, "command");
 
-const changesIn = ({ permission, metadata }: Asked, root: string) => {
+const changesIn = ({ permission, metadata }: PendingRequest, root: string) => {
   const changes = permission === "edit" ? askedChanges(metadata, root) : null;
   return changes === null ? {} : { changes };
 };
@@ -26,7 +26,7 @@ const changesIn = ({ permission, metadata }: Asked, root: string) => {
  * the permission, or null. `root`: of the repository.
  */
 export const requestItem = (
-  request: Asked,
+  request: PendingRequest,
   place: Place,
   {
     askedMs,

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema";
 import type { History } from "../../../src/domain/conversation/history.ts";
 import { HttpFailure, type HttpAnswer } from "../../http/client.ts";
 import { CALL_TIMEOUT_MS, RESTORED_WITHIN_MS, type Restoring } from "../adapter.ts";
-import { eventBatches, messageEvents, restoredMessages, type Place, type Restored } from "./history.ts";
+import { eventBatches, messageEvents, restoredMessages, type Place, type ListedMessage } from "./history.ts";
 import { quantity } from "../../../src/domain/counted.ts";
 
 /** The calls to opencode that are needed here. */
@@ -131,7 +131,10 @@ const listMessages = Effect.fnUntraced(function* (calls: RestoreCalls, session: 
   }
 });
 
-const compare = (actual: readonly unknown[], plan: readonly Restored[]): Effect.Effect<void, Different> => {
+const compare = (
+  actual: readonly unknown[],
+  plan: readonly ListedMessage[],
+): Effect.Effect<void, Different> => {
   const at = plan.findIndex((message, index) => !isDeepStrictEqual(actual[index], message));
   if (at === -1 && actual.length === plan.length) return Effect.void;
   const message = `the agent runtime has ${actual.length} of ${quantity(plan.length, "message")}`;

@@ -11,7 +11,7 @@ import type { ListedCommits, ListedItem, Listing } from "../../../src/domain/sav
 import { DEFAULT_CONFIG_DIR } from "../../../src/domain/manifest/config-dir.ts";
 import {
   CONTENTS_BYTES,
-  type Kept,
+  type KeptListing,
   type KnownFile,
   type ListCommand,
   type ListedContent,
@@ -50,7 +50,7 @@ const inNs = (ms: number): bigint => BigInt(ms) * 1_000_000n;
 
 interface Found {
   readonly listing: Listing;
-  readonly kept: Kept;
+  readonly kept: KeptListing;
 }
 
 export const listWorkspace = async (command: ListCommand): Promise<Found> => {

@@ -49,7 +49,7 @@ export const measureSize = async (directories: readonly string[]): Promise<Size>
 });
 
 /** The build that is watched, and its limits. */
-export interface Watched {
+export interface WatchedBuild {
   readonly limits: BuildLimits;
   /** Control groups of the build. */
   readonly groups: readonly string[];
@@ -75,10 +75,10 @@ interface Walk {
 }
 
 export class LimitWatch {
-  readonly #watched: Watched;
+  readonly #watched: WatchedBuild;
   #walk: Walk | null = null;
 
-  constructor(watched: Watched) {
+  constructor(watched: WatchedBuild) {
     this.#watched = watched;
   }
 

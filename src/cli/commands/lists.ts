@@ -1,6 +1,6 @@
 /** Parts that all lists share: pages, newest first. */
 import type { Outcome } from "../command.ts";
-import type { Answered } from "../client.ts";
+import type { DecodedAnswer } from "../client.ts";
 import { count } from "../words.ts";
 
 export const pageOptions = {
@@ -27,7 +27,7 @@ export const pageNote = (
 
 /** A page, with the cursor of the next one. */
 export const pageOutcome = (
-  { value, text }: Answered<{ readonly next_cursor: string | null }>,
+  { value, text }: DecodedAnswer<{ readonly next_cursor: string | null }>,
   rows: string,
   note: (line: string) => void,
 ): Outcome => {

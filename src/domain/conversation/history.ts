@@ -67,7 +67,7 @@ export const History = Schema.Struct({
 export type History = typeof History.Type;
 
 /** What a history needs of an item. */
-export interface Remembered extends Recalled {
+export interface HistoryItem extends Recalled {
   readonly model: string | null;
   readonly agent: string | null;
   readonly usage: Usage | null;
@@ -87,7 +87,7 @@ interface Span {
 }
 
 /** Finds the newest items within the limits (H2, H3). */
-const findSpan = (items: readonly Remembered[]): Span => {
+const findSpan = (items: readonly HistoryItem[]): Span => {
   const summaryAt = items.findLastIndex((item) => ownSummary(item) !== "");
   const past: PastItem[] = [];
   let room = HISTORY_BYTES_MAX;
@@ -105,14 +105,14 @@ const findSpan = (items: readonly Remembered[]): Span => {
 };
 
 /** How many of the items, given oldest first, are too old for the history. */
-export const tooOld = (items: readonly Remembered[]): number => findSpan(items).start;
+export const tooOld = (items: readonly HistoryItem[]): number => findSpan(items).start;
 
 /**
  * @param items the newest items, oldest first
  * @param older the conversation's first message if it is not among them. Null if they are the whole conversation
  * @returns null if no runtime has had any of them
  */
-export const makeHistory = (items: readonly Remembered[], older: Remembered | null): History | null => {
+export const makeHistory = (items: readonly HistoryItem[], older: HistoryItem | null): History | null => {
   const { start, summaryAt, items: past } = findSpan(items);
   if (past.length === 0) return null;
   const own = items[summaryAt];
@@ -125,11 +125,11 @@ export const makeHistory = (items: readonly Remembered[], older: Remembered | nu
 };
 
 /** The text with which the runtime replaced the conversation before it. "": the item is another one. */
-const ownSummary = ({ kind, role, content }: Remembered): string =>
+const ownSummary = ({ kind, role, content }: HistoryItem): string =>
   kind === "note" && role === "agent" ? contentText(content) : "";
 
 /** Null if the item is no part of a history. */
-const toPastItem = (item: Remembered): PastItem | null => {
+const toPastItem = (item: HistoryItem): PastItem | null => {
   const { kind, role, status, content, tool, plan, parentId } = item;
   if ((kind !== "message" && kind !== "tool" && kind !== "plan") || role === null) return null;
   // H1: a message that the runtime has refused was never its own.

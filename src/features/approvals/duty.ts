@@ -20,7 +20,7 @@ import {
   CALL_LIMITS,
   decide,
   type Arguments,
-  type Asked,
+  type ToolRequest,
 } from "../../services/connectors/executor-decision.ts";
 import { callServer, callOutcome, type Outcome } from "../../services/connectors/executor-outcome.ts";
 import { Approvals, RESULT_KEPT_MS, type Approval, type ApprovalMove } from "./ports/approvals.ts";
@@ -70,7 +70,7 @@ const askedBy = Effect.fnUntraced(function* (approval: Approval) {
   if (urlOrigin(connector.url) !== call.origin)
     return `The connector ${call.connector} moved to another server after the call was asked for.`;
   const name = shownName(connector.slug, call.tool);
-  return { caller: call, executor, connector, name, given: callArguments as Arguments } satisfies Asked;
+  return { caller: call, executor, connector, name, given: callArguments as Arguments } satisfies ToolRequest;
 });
 
 /** A2. The call to send, or the reason why none is sent. */

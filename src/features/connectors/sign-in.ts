@@ -32,7 +32,7 @@ import { toldBy } from "../../services/told.ts";
 
 export const FLOW_LIFE_MS = 10 * 60 * 1000;
 
-export interface Begun {
+export interface SignInTicket {
   /** A secret of the address that the person opens. */
   readonly ticket: string;
   readonly expiresAt: number;
@@ -82,7 +82,7 @@ export const beginSignIn = Effect.fnUntraced(function* (
   const expiresAt = now + FLOW_LIFE_MS;
   const flowRow = { ...place, userId, isOwn, envelope, ticketHash: tokenHash(ticket), expiresAt, now };
   yield* (yield* ConnectorGrants).begin(flowRow);
-  return { ticket, expiresAt } satisfies Begun;
+  return { ticket, expiresAt } satisfies SignInTicket;
 });
 
 const openPending = Effect.fnUntraced(function* (flow: Flow) {

@@ -18,7 +18,7 @@ import {
 import { tokenHash } from "../../domain/ids.ts";
 import { withAudit, type AuditEntry } from "../../services/audit.ts";
 import { newAccessToken, newPassword, newUserCode, newUuid } from "../../services/entropy.ts";
-import { DeviceLogins, type Claimed } from "../../store/ports/people/device-logins.ts";
+import { DeviceLogins, type ClaimResult } from "../../store/ports/people/device-logins.ts";
 import { actingUnknown, requestSender } from "../callers/acting.ts";
 import { nameText } from "../api/schemas.ts";
 import { awaitBody } from "../reading/body.ts";
@@ -66,7 +66,7 @@ const begin = Effect.gen(function* () {
   });
 });
 
-const WAITING: Readonly<Record<Exclude<Claimed["kind"], "token">, readonly [string, string]>> = {
+const WAITING: Readonly<Record<Exclude<ClaimResult["kind"], "token">, readonly [string, string]>> = {
   waiting: ["authorization_pending", "The person has not decided yet."],
   too_early: ["slow_down", "Wait five seconds longer between two requests."],
   denied: ["access_denied", "The person denied the login."],
@@ -75,7 +75,7 @@ const WAITING: Readonly<Record<Exclude<Claimed["kind"], "token">, readonly [stri
 
 /** The token on the audit record: its approver made it, in the program's request. */
 const createdBy = (
-  { accountId, user, client, projectId, expiresAt }: Extract<Claimed, { kind: "token" }>,
+  { accountId, user, client, projectId, expiresAt }: Extract<ClaimResult, { kind: "token" }>,
   id: string,
 ) =>
   ({

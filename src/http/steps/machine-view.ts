@@ -10,7 +10,7 @@ import type { NewTransition } from "../../machines/transition.ts";
 import { PendingWire, TransitionWire } from "../api/sessions/machines.ts";
 import { instantOrNull, wireForm } from "./wire.ts";
 
-export interface Viewed {
+export interface ViewedMachine {
   readonly machine: MachineName;
   readonly actor: ActorKey;
   readonly snapshot: Snapshot<string, object>;
@@ -30,14 +30,17 @@ const showTransition = (machine: MachineName) => (row: Transition) =>
 const pendingForm = wireForm(PendingWire);
 
 /** The state, and what led to it. */
-const reasons = ({ machine, snapshot, facts }: Viewed, last: NewTransition | null): readonly string[] => {
+const reasons = (
+  { machine, snapshot, facts }: ViewedMachine,
+  last: NewTransition | null,
+): readonly string[] => {
   const event = last === null || last.to !== snapshot.state ? null : eventWords(machine, last.event);
   const detail = last?.detail ?? null;
   const history = event === null ? [] : [detail === null ? event : `${event} (${detail})`];
   return [stateWords(machine, snapshot.state) ?? snapshot.state, ...history, ...facts];
 };
 
-const nextWire = ({ machine, snapshot, due }: Viewed) =>
+const nextWire = ({ machine, snapshot, due }: ViewedMachine) =>
   possibleSteps(machine, snapshot).map((step) => ({
     event: step.event,
     to: step.to,
@@ -49,14 +52,14 @@ const nextWire = ({ machine, snapshot, due }: Viewed) =>
 /** Commands that only a stored outbox knows as under way: an actor without one performs those of its last step. */
 const LASTING: ReadonlySet<string> = new Set(["accountForDue", "drainQueue", "pause"]);
 
-const performing = ({ snapshot }: Viewed, last: NewTransition | null) =>
+const performing = ({ snapshot }: ViewedMachine, last: NewTransition | null) =>
   last === null || last.to !== snapshot.state
     ? []
     : last.commands
         .filter((command) => LASTING.has(command))
         .map((command) => ({ command, since: last.at, attempts: 0, lastError: null }));
 
-export const machineView = Effect.fnUntraced(function* (view: Viewed, request: PageRequest) {
+export const machineView = Effect.fnUntraced(function* (view: ViewedMachine, request: PageRequest) {
   const transitions = yield* Transitions;
   const { actor, machine, snapshot } = view;
   const newest = yield* transitions.newest(actor);

@@ -31,7 +31,7 @@ import { Secrets } from "../../store/ports/projects/secrets.ts";
 import * as Client from "../../store/postgres/connection/client.ts";
 import * as Embedded from "../../store/postgres/embedded/embedded.ts";
 import { resealDatabase } from "../../assembly/database.ts";
-import type { Found, SealedRow } from "../../store/postgres/reseal.ts";
+import type { KeyFacts, SealedRow } from "../../store/postgres/reseal.ts";
 import { asOperator } from "./acting.ts";
 import { installedDirectory, storeOn } from "./database.ts";
 
@@ -81,11 +81,11 @@ const reseal = (former: MasterKey, current: MasterKey) => (row: SealedRow) =>
   });
 
 /** The instants in sandboxes' ids decide, and the clocks behind them may be ahead of this one. */
-const retiredAt = ({ newest }: Found, now: number): number =>
+const retiredAt = ({ newest }: KeyFacts, now: number): number =>
   Math.max(now, newest === null ? 0 : (uuidInstant(newest) ?? 0)) + 1;
 
 /** T2: the former keys that running sandboxes still need. */
-const stillUsed = (keys: readonly FormerKey[], { oldestLive }: Found): readonly FormerKey[] => {
+const stillUsed = (keys: readonly FormerKey[], { oldestLive }: KeyFacts): readonly FormerKey[] => {
   const since = oldestLive === null ? null : uuidInstant(oldestLive);
   return since === null ? [] : keys.filter((key) => since < key.retiredAt);
 };
@@ -95,7 +95,7 @@ const rotate = Effect.fnUntraced(function* (keys: MasterKeys, bytes: Uint8Array,
   const now = yield* Clock.currentTimeMillis;
   const current: MasterKey = { version: keys.current.version + 1, bytes };
   faults("rotation.drafted");
-  const decide = (state: Found) => {
+  const decide = (state: KeyFacts) => {
     const [node] = config.databaseUrl === null ? [] : state.nodes;
     if (node !== undefined)
       return fail(

@@ -43,7 +43,7 @@ import { endSandbox, killSandbox, tearDown } from "./disk/teardown.ts";
 import { freeUids } from "./isolation/uids.ts";
 import {
   LOG_KEPT_BYTES,
-  type Watched,
+  type SandboxWatch,
   finalVerdict,
   kernelVerdict,
   measureDisk,
@@ -56,7 +56,7 @@ import {
 /** A valid directory name that cannot lead elsewhere. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-interface Entry extends Watched {
+interface Entry extends SandboxWatch {
   record: SandboxRecord;
   readonly egress: Egress;
   readonly exit: PromiseWithResolvers<SandboxExit>;

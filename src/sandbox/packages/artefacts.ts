@@ -46,7 +46,7 @@ export interface ArtefactOptions {
   readonly limits?: ArtefactLimits;
 }
 
-export interface Wanted {
+export interface ArtefactRequest {
   readonly kind: PackageKind;
   readonly url: URL;
   readonly checksum: Checksum;
@@ -68,7 +68,7 @@ export const credentialsDigest = (credentials: Readonly<Record<string, string>>)
 export const artefactScope = ({
   projectId,
   credentials,
-}: Pick<Wanted, "projectId" | "credentials">): string =>
+}: Pick<ArtefactRequest, "projectId" | "credentials">): string =>
   Object.keys(credentials).length === 0 ? PUBLIC : projectId;
 
 export class Artefacts {
@@ -91,7 +91,7 @@ export class Artefacts {
    * Answers a request for a file.
    * @throws Refusal or NetFault before anything was sent
    */
-  async serve(wish: Wanted, outgoing: ServerResponse): Promise<void> {
+  async serve(wish: ArtefactRequest, outgoing: ServerResponse): Promise<void> {
     try {
       if (await this.#fromStore(wish, outgoing)) return;
       await this.#fromRegistry(wish, outgoing);
@@ -106,7 +106,7 @@ export class Artefacts {
     this.#options.measures.count("package_requests_total", { kind, outcome });
   }
 
-  async #fromStore(wish: Wanted, outgoing: ServerResponse): Promise<boolean> {
+  async #fromStore(wish: ArtefactRequest, outgoing: ServerResponse): Promise<boolean> {
     const { store, now } = this.#options;
     const artefact =
       (await store?.find({ scope: artefactScope(wish), checksum: wish.checksum }, now())) ?? null;
@@ -117,7 +117,7 @@ export class Artefacts {
     return true;
   }
 
-  async #fromRegistry(wish: Wanted, outgoing: ServerResponse): Promise<void> {
+  async #fromRegistry(wish: ArtefactRequest, outgoing: ServerResponse): Promise<void> {
     const { download, isFirst } = await this.#download(wish);
     if (download === null) return this.#direct(wish, outgoing);
     const chunks = download.read();
@@ -137,7 +137,9 @@ export class Artefacts {
   }
 
   /** Joins the download of the same file, or begins it (F1). */
-  async #download(wish: Wanted): Promise<{ readonly download: Download | null; readonly isFirst: boolean }> {
+  async #download(
+    wish: ArtefactRequest,
+  ): Promise<{ readonly download: Download | null; readonly isFirst: boolean }> {
     const { store } = this.#options;
     // The address is a part of the name: who claims a wrong checksum for an address disturbs no request for another one.
     const name = [
@@ -157,7 +159,7 @@ export class Artefacts {
     return { download: await beginning, isFirst: true };
   }
 
-  async #begin(wish: Wanted, store: ArtefactStore): Promise<Download | null> {
+  async #begin(wish: ArtefactRequest, store: ArtefactStore): Promise<Download | null> {
     const { now, storeBytes } = this.#options;
     const maxBytes = Math.min(this.#limits.fileBytes, Math.floor(storeBytes / 2));
     const answer = await this.#ask(wish, AbortSignal.timeout(this.#limits.downloadMs));
@@ -177,7 +179,7 @@ export class Artefacts {
   }
 
   /** The registry's own answer (F3). */
-  async #direct(wish: Wanted, outgoing: ServerResponse): Promise<void> {
+  async #direct(wish: ArtefactRequest, outgoing: ServerResponse): Promise<void> {
     const answer = await this.#ask(wish, leaving({ outgoing }));
     const { statusCode } = answer;
     if (statusCode !== 200) {
@@ -192,7 +194,7 @@ export class Artefacts {
       await this.#send(answer.body, contentLength(answer), { wanted: wish, outgoing, from: "registry" });
   }
 
-  async #ask({ url, credentials, mayAsk }: Wanted, signal: AbortSignal): Promise<NetAnswer> {
+  async #ask({ url, credentials, mayAsk }: ArtefactRequest, signal: AbortSignal): Promise<NetAnswer> {
     if (!mayAsk(url)) throw new Refusal(403, `${url.hostname} is not on the list of allowed hosts`);
     // Not compressed on the way: the checksum and the length are those of the file.
     const headers = { ...credentials, accept: "*/*", "accept-encoding": "identity" };
@@ -228,7 +230,7 @@ export class Artefacts {
 }
 
 interface Sending {
-  readonly wanted: Wanted;
+  readonly wanted: ArtefactRequest;
   readonly outgoing: ServerResponse;
   readonly from: "cache" | "registry";
 }

@@ -41,12 +41,12 @@ export type Credential =
   | { readonly kind: "grant"; readonly held: HeldGrant };
 
 /** An opened credential, or the reason why it is missing. */
-export type Opened =
+export type OpenedCredential =
   | { readonly credential: Credential; readonly missing: null }
   | { readonly credential: null; readonly missing: string };
 
-const openedCredential = (credential: Credential): Opened => ({ credential, missing: null });
-const missing = (why: string): Opened => ({ credential: null, missing: why });
+const openedCredential = (credential: Credential): OpenedCredential => ({ credential, missing: null });
+const missing = (why: string): OpenedCredential => ({ credential: null, missing: why });
 
 /** Whose credential a use of the connector has. @param userId the session's person. Null if no person did. */
 export const credentialHolder = (

@@ -89,7 +89,7 @@ export type Decision =
       readonly tool: string;
     };
 
-export interface Asked {
+export interface ToolRequest {
   readonly caller: AgentCaller;
   readonly executor: Executor;
   readonly connector: Connector;
@@ -113,7 +113,13 @@ const callingSession = ({ sessionId, userId, startedBy }: AgentCaller) =>
   ({ id: sessionId, createdBy: userId, origin: startedBy === "trigger" ? "trigger" : "session" }) as const;
 
 /** Everything up to the limits (executor.ts X2). */
-export const decide = Effect.fnUntraced(function* ({ caller, executor, connector, name, given }: Asked) {
+export const decide = Effect.fnUntraced(function* ({
+  caller,
+  executor,
+  connector,
+  name,
+  given,
+}: ToolRequest) {
   const { slug } = connector;
   const refuse = (reason: string, about: { tool?: string; rule?: string; pin?: string } = {}): Decision => ({
     refused: reason,
@@ -167,7 +173,7 @@ export const decide = Effect.fnUntraced(function* ({ caller, executor, connector
 });
 
 /** The row of a call to a connector. */
-export const callRow = ({ caller, connector, given }: Asked, decision: Decision, secrets: Redactor) => {
+export const callRow = ({ caller, connector, given }: ToolRequest, decision: Decision, secrets: Redactor) => {
   const { refused, rule, pin, tool } = decision;
   return newRow(
     { caller, given, secrets },
@@ -183,7 +189,7 @@ export const callRow = ({ caller, connector, given }: Asked, decision: Decision,
 
 /** The row of a call, with the beginning of its arguments. Secrets, and fields that look like secrets, are masked. */
 export const newRow = Effect.fnUntraced(function* (
-  { caller, given, secrets }: Pick<Asked, "caller" | "given"> & { readonly secrets: Redactor },
+  { caller, given, secrets }: Pick<ToolRequest, "caller" | "given"> & { readonly secrets: Redactor },
   about: Pick<NewCall, "connector" | "tool" | "origin" | "pin" | "rule">,
 ) {
   const shallowArguments = isShallow(given) ? given : {};

@@ -76,7 +76,7 @@ export interface BootEnvironment {
 }
 
 /** Who asks for a build. */
-export interface Asked {
+export interface BuildRequester {
   readonly cause: BuildCause;
   readonly requestedBy: string | null;
 }
@@ -90,7 +90,7 @@ export class Environments extends Context.Service<
     readonly begin: (
       projectId: string,
       source: BuildSource,
-      request: Asked,
+      request: BuildRequester,
     ) => Effect.Effect<EnvironmentBuild | null, StoreError>;
     /**
      * Begins the build of a new manifest's Dockerfile, unless a node has built it before. Each node notices a new commit, and
@@ -140,7 +140,7 @@ const NOT_BUILT =
 
 type Wanted = Pick<EnvironmentBuild, "projectId" | "nodeId" | "source">;
 
-const REFRESH: Asked = { cause: "refresh", requestedBy: null };
+const REFRESH: BuildRequester = { cause: "refresh", requestedBy: null };
 
 /** @returns the functions that begin builds, wait for them, and find their images. */
 const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: EnvironmentsOptions) {
@@ -160,7 +160,7 @@ const makeLooking = Effect.fnUntraced(function* ({ nodeId: self, refreshMs }: En
   });
   const over = (id: string) => Effect.scoped(Effect.flatMap(RcMap.get(watching, id), Fiber.join));
 
-  const begin = Effect.fnUntraced(function* ({ projectId, nodeId, source }: Wanted, request: Asked) {
+  const begin = Effect.fnUntraced(function* ({ projectId, nodeId, source }: Wanted, request: BuildRequester) {
     const now = yield* Clock.currentTimeMillis;
     const opening = yield* builds.open({ id: yield* newUuid, projectId, nodeId, source, ...request, now });
     if (opening?.isNew === true) yield* actors.wake("environmentBuild", opening.build.id);

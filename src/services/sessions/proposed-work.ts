@@ -2,13 +2,13 @@
 import * as Context from "effect/Context";
 import type { RequestClue } from "../../domain/trigger/event-skip.ts";
 import type { ChangeRequestSnapshot } from "../../machines/change-request.ts";
-import type { Stored, Unsettled } from "../../store/ports/journal.ts";
+import type { Stored, UnsettledActor } from "../../store/ports/journal.ts";
 
 export class ProposedWork extends Context.Service<
   ProposedWork,
   {
     /** Change requests whose actors have pending commands. */
-    readonly unsettled: Stored<readonly Unsettled[]>;
+    readonly unsettled: Stored<readonly UnsettledActor[]>;
     /** The actor of a change request, by its number. Null if the project has no such change request. */
     readonly actor: (
       projectId: string,

@@ -46,13 +46,13 @@ export interface PendingCommand<Command> {
 }
 
 /** An actor with pending commands. */
-export interface Unsettled {
+export interface UnsettledActor {
   readonly id: string;
   /** The id of its newest pending command. */
   readonly newest: string;
 }
 
-export interface Loaded<Snapshot, Command> {
+export interface LoadedActor<Snapshot, Command> {
   readonly snapshot: Snapshot;
   readonly version: number;
   /** Oldest first. */
@@ -74,7 +74,7 @@ export interface Change<Snapshot, Event, Command> {
 
 /** The store as an actor host needs it: the memory of one kind of machine. */
 export interface Memory<Snapshot, Event, Command> {
-  readonly load: (id: string) => Stored<Loaded<Snapshot, Command> | null>;
+  readonly load: (id: string) => Stored<LoadedActor<Snapshot, Command> | null>;
   /** `pending` contains only this change's commands, oldest first, with the ids under which they are completed. */
   readonly save: (
     change: Change<Snapshot, Event, Command>,

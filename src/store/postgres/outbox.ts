@@ -1,7 +1,7 @@
 /** Stored commands that are not known to be done (journal.ts D2). Used inside their owner's transaction. */
 import * as Effect from "effect/Effect";
 import type { SqlClient } from "effect/sql/SqlClient";
-import type { Crash, PendingCommand, Unsettled } from "../ports/journal.ts";
+import type { Crash, PendingCommand, UnsettledActor } from "../ports/journal.ts";
 import type { StoredKind } from "../ports/transitions.ts";
 import { boundDetail } from "../../machines/transition.ts";
 import { at, jsonb } from "./connection/statement.ts";
@@ -109,7 +109,7 @@ export const pendingColumn = (sql: SqlClient, actor: Actor) => sql`(
 ) AS pending`;
 
 /** Actors of a kind with pending commands. */
-export const unsettledActors = (sql: SqlClient, kind: StoredKind) => sql<Unsettled>`
+export const unsettledActors = (sql: SqlClient, kind: StoredKind) => sql<UnsettledActor>`
   SELECT actor_id AS id, max(id)::text AS newest FROM outbox WHERE actor_kind = ${kind} GROUP BY actor_id`;
 
 const BIGINT = /^\d{1,18}$/;

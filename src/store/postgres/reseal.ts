@@ -40,7 +40,7 @@ export interface SealedRow {
   readonly envelope: Uint8Array;
 }
 
-export interface Found {
+export interface KeyFacts {
   readonly check: string | null;
   readonly former: string | null;
   /** Nodes that sent a heartbeat since the given instant. */
@@ -54,7 +54,7 @@ export interface Resealing<E> {
   /** Nodes that were seen later than this are alive; ms since the epoch. */
   readonly aliveSince: number;
   /** Decides on the current state, before anything is changed. @returns the key records to store */
-  readonly decide: (keys: Found) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
+  readonly decide: (keys: KeyFacts) => Effect.Effect<{ readonly check: string; readonly former: string }, E>;
   readonly reseal: (row: SealedRow) => Effect.Effect<Uint8Array, E>;
   /** Performed before the commit. */
   readonly written: () => void;
@@ -66,7 +66,7 @@ const look = Effect.fnUntraced(function* (aliveSince: number) {
     SELECT key, value FROM settings WHERE key IN (${KEY_CHECK}, ${FORMER_KEYS}) FOR UPDATE`;
   const nodes = yield* sql<{ readonly id: string }>`
     SELECT id FROM nodes WHERE dead_at IS NULL AND last_seen_at > ${new Date(aliveSince)} ORDER BY id`;
-  const [sandboxes] = yield* sql<Pick<Found, "oldestLive" | "newest">>`
+  const [sandboxes] = yield* sql<Pick<KeyFacts, "oldestLive" | "newest">>`
     SELECT min(id::text) FILTER (WHERE status IN ('provisioning', 'active')) AS "oldestLive", max(id::text) AS newest
     FROM session_sandboxes`;
   const readValue = (name: string) => rows.find(({ key }) => key === name)?.value ?? null;
@@ -76,7 +76,7 @@ const look = Effect.fnUntraced(function* (aliveSince: number) {
     nodes: nodes.map(({ id }) => id),
     oldestLive: sandboxes?.oldestLive ?? null,
     newest: sandboxes?.newest ?? null,
-  } satisfies Found;
+  } satisfies KeyFacts;
 });
 
 const keep = Effect.fnUntraced(function* (values: { readonly check: string; readonly former: string }) {

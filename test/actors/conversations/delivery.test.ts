@@ -5,10 +5,10 @@ import * as TestClock from "effect/testing/TestClock";
 import { expect } from "vitest";
 import { ActorUnavailable, type TellError } from "../../../src/services/actors.ts";
 import { deliver } from "../../../src/actors/delivery.ts";
-import { ActorNotFound, MailboxFull, type Told } from "../../../src/ground/mailbox.ts";
+import { ActorNotFound, MailboxFull, type EventResult } from "../../../src/ground/mailbox.ts";
 import { StoreError } from "../../../src/store/ports/journal.ts";
 
-const answer: Told<string> = { accepted: true, snapshot: "here" };
+const answer: EventResult<string> = { accepted: true, snapshot: "here" };
 
 it.effect("repeats a message until the receiver answers", () =>
   Effect.gen(function* () {
@@ -18,7 +18,7 @@ it.effect("repeats a message until the receiver answers", () =>
       ...Array.from({ length: 50 }, () => new ActorUnavailable({ actorId: "a", reason: "elsewhere" })),
     ];
     let tries = 0;
-    const delivery = Effect.suspend((): Effect.Effect<Told<string>, TellError> => {
+    const delivery = Effect.suspend((): Effect.Effect<EventResult<string>, TellError> => {
       tries += 1;
       const refusal = refusals.shift();
       return refusal === undefined ? Effect.succeed(answer) : Effect.fail(refusal);

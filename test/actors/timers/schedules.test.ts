@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Counted, Schedules, triggerActorId, type Scheduled } from "../../../src/actors/schedules.ts";
+import { type FirstLook, Schedules, triggerActorId, type Scheduled } from "../../../src/actors/schedules.ts";
 import type { NextInstant } from "../../../src/machines/trigger.ts";
 
 const SECOND = 1000;
@@ -13,7 +13,7 @@ const wanted = (
   entries: Readonly<Record<string, readonly [schedule: string, second: number]>>,
   from = 0,
 ) =>
-  new Map<string, Counted>(
+  new Map<string, FirstLook>(
     Object.entries(entries).map(([slug, [schedule, second]]) => [
       triggerActorId(project, slug),
       { schedule, due: second * SECOND, from: from * SECOND },
@@ -279,7 +279,7 @@ test("100,000 triggers that are due at one instant all ring, once, in half a kil
   const before = process.memoryUsage().heapUsed;
   const nine = 9 * 3600;
   for (let number = 0; number < PROJECTS; number += 1) {
-    const next = new Map<string, Counted>();
+    const next = new Map<string, FirstLook>();
     for (let index = 0; index < EACH; index += 1)
       next.set(triggerActorId(`p${number}`, `trigger-${index}`), {
         schedule: `0 0 9 * * * ${number} ${index}`,

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { Kept, KnownFile, WorkspaceCommand } from "../../../daemon/saving/command.ts";
+import type { KeptListing, KnownFile, WorkspaceCommand } from "../../../daemon/saving/command.ts";
 import { FrameReader, wholeFrame, type FrameEnd } from "../../../src/domain/save/frames.ts";
 import type {
   ListedItem,
@@ -83,7 +83,7 @@ export class TestWorkspace {
   /** The daemon wants contents of files that changed since. */
   contentsSince = 0;
   /** What the last listing gave the daemon to keep. */
-  kept: Kept = { known: [], contents: [] };
+  kept: KeptListing = { known: [], contents: [] };
 
   private constructor(subject: SavingSubject) {
     this.#subject = subject;
@@ -176,7 +176,7 @@ export class TestWorkspace {
     const { known, contentsSince } = this;
     const output = await this.#run({ ...this.#place(), command: "list", request, known, contentsSince });
     const end = output.indexOf("\n");
-    this.kept = JSON.parse(output.subarray(0, end).toString("utf8")) as Kept;
+    this.kept = JSON.parse(output.subarray(0, end).toString("utf8")) as KeptListing;
     return JSON.parse(output.subarray(end + 1).toString("utf8")) as Listing;
   }
 

@@ -5,7 +5,7 @@ import {
   messageEvents,
   restoredMessages,
   type Place,
-  type Restored,
+  type ListedMessage,
 } from "../../../daemon/adapters/opencode/history.ts";
 import { isRestored, timeIn } from "../../../daemon/adapters/opencode/ids.ts";
 import { messageItems, TOP } from "../../../daemon/adapters/opencode/items.ts";
@@ -39,9 +39,9 @@ const USAGE = { input_tokens: 9, output_tokens: 2, cached_tokens: 4, cost_usd: 0
 const made = (items: readonly PastItem[], summary: string | null = null) =>
   restoredMessages({ summary, items } satisfies History, PLACE);
 /** The role and the texts or tools of each message. */
-const outline = (messages: readonly Restored[]) =>
+const outline = (messages: readonly ListedMessage[]) =>
   messages.map(({ info, parts }) => [info["role"], ...parts.map((part) => part["text"] ?? part["tool"])]);
-const idsOf = (messages: readonly Restored[]) =>
+const idsOf = (messages: readonly ListedMessage[]) =>
   messages.flatMap(({ info, parts }) => [info, ...parts]).map(({ id }) => String(id));
 
 describe("the messages", () => {

@@ -5,7 +5,7 @@ import type { ItemDraft } from "../../../daemon/adapters/adapter.ts";
 import { messageItems, TOP } from "../../../daemon/adapters/opencode/items.ts";
 import { requestItem } from "../../../daemon/adapters/opencode/requests.ts";
 import {
-  Asked,
+  PendingRequest,
   longer,
   readMessage,
   readPart,
@@ -375,8 +375,8 @@ function running(output: string): ItemDraft | undefined {
   return messageItems(changed(toolMessage("bash"), state), TOP)[0];
 }
 
-function asked(kind: "question" | "permission"): Asked {
-  return Schema.decodeUnknownSync(Asked)(openRequests(kind)[0]);
+function asked(kind: "question" | "permission"): PendingRequest {
+  return Schema.decodeUnknownSync(PendingRequest)(openRequests(kind)[0]);
 }
 
 test("a long text is cut, with the number of characters that were dropped, by the listing and piece by piece", () => {

@@ -5,14 +5,14 @@ import {
   HISTORY_ITEMS_MAX,
   makeHistory,
   tooOld,
-  type Remembered,
+  type HistoryItem,
 } from "../../../src/domain/conversation/history.ts";
 
 const ADA = { kind: "user", userId: "u", name: "Ada", triggerSlug: null, fireId: null } as const;
 const NOON = Date.UTC(2026, 10, 20, 12);
 const text = (words: string) => [{ type: "text" as const, text: words }];
 
-const item = (fields: Partial<Remembered>): Remembered => ({
+const item = (fields: Partial<HistoryItem>): HistoryItem => ({
   kind: "message",
   status: "completed",
   role: "agent",
@@ -32,9 +32,9 @@ const item = (fields: Partial<Remembered>): Remembered => ({
   completedAt: NOON + 1,
   ...fields,
 });
-const asked = (words: string, fields: Partial<Remembered> = {}) =>
+const asked = (words: string, fields: Partial<HistoryItem> = {}) =>
   item({ role: "user", author: ADA, status: "accepted", content: text(words), model: null, ...fields });
-const said = (words: string, fields: Partial<Remembered> = {}) => item({ content: text(words), ...fields });
+const said = (words: string, fields: Partial<HistoryItem> = {}) => item({ content: text(words), ...fields });
 const used = (output: string, fields: Partial<ToolCall> = {}) =>
   item({
     kind: "tool",
@@ -50,7 +50,7 @@ const used = (output: string, fields: Partial<ToolCall> = {}) =>
     },
   });
 const ownSummary = (words: string) => item({ kind: "note", content: text(words) });
-const textsOf = (items: readonly Remembered[], older: Remembered | null = null) =>
+const textsOf = (items: readonly HistoryItem[], older: HistoryItem | null = null) =>
   makeHistory(items, older)?.items.map((one) => one.text);
 
 test("has what people and the agent said and what its tools printed, in order", () => {

@@ -16,7 +16,7 @@ import { gvisorKind } from "../../../src/sandbox/gvisor/gvisor.ts";
 import { localKinds } from "../../../src/sandbox/local/local.ts";
 import type { Kind } from "../../../src/sandbox/machine/isolation/isolation.ts";
 import { machineProvider } from "../../../src/sandbox/machine/provider.ts";
-import { type Opened, openInstallation } from "../../../src/sandbox/machine/boot/trial.ts";
+import { type OpenedInstallation, openInstallation } from "../../../src/sandbox/machine/boot/trial.ts";
 import { SandboxProvider } from "../../../src/sandbox/port.ts";
 import { processesOfSandbox } from "../../support/machine/processes-seeing.ts";
 import type { Subject } from "../../conformance/sandboxes/sandbox.ts";
@@ -75,7 +75,8 @@ export const providerOf = (setup: MachineSetup, options: MachineOptions) =>
 export const installationOf = async (
   setup: MachineSetup,
   options: MachineOptions,
-): Promise<Opened["installation"]> => (await openInstallation(options, kinds(setup))).installation;
+): Promise<OpenedInstallation["installation"]> =>
+  (await openInstallation(options, kinds(setup))).installation;
 
 /** One request to the stand-in daemon. */
 const call = (socketPath: string, path: string, body?: unknown): Promise<string> => {

@@ -11,7 +11,7 @@ import {
 } from "../../../src/sandbox/machine/disk/run-directory.ts";
 import {
   LOG_KEPT_BYTES,
-  type Watched,
+  type SandboxWatch,
   measureDisk,
   measureProcesses,
   newestLines,
@@ -39,7 +39,7 @@ const record: SandboxRecord = {
 
 let directory = "";
 let paths: SandboxPaths;
-let watched: Watched;
+let watched: SandboxWatch;
 
 beforeEach(async () => {
   directory = await mkdtemp("/tmp/platform-watcher-");

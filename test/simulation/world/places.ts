@@ -14,7 +14,7 @@ import * as Schedule from "effect/Schedule";
 import { Actors, ActorUnavailable, Placement, type ActorKind } from "../../../src/services/actors.ts";
 import { actorsLayer, TAKEOVER } from "../../../src/actors/cluster.ts";
 import type { AddressBook } from "../../../src/service.ts";
-import type { Unsettled } from "../../../src/store/ports/journal.ts";
+import type { UnsettledActor } from "../../../src/store/ports/journal.ts";
 import type { Random } from "../random.ts";
 import type { Process, SimulatedTime } from "../time.ts";
 import type { Node } from "./nodes.ts";
@@ -195,7 +195,7 @@ export class Places {
               const woken = this.#send({ node, process, id, kind: null }, (actors) => actors.wake(kind, id));
               return Effect.asVoid(Effect.forkDetach(Effect.ignore(woken)));
             },
-            load: (kind: ActorKind, unsettled: Unsettled) =>
+            load: (kind: ActorKind, unsettled: UnsettledActor) =>
               this.#send({ node, process, id: unsettled.id, kind: null }, (actors) =>
                 actors.load(kind, unsettled),
               ).pipe(Effect.orElseSucceed(() => false)),

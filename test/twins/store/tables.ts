@@ -23,7 +23,7 @@ import type { Named } from "../../../src/machines/step.ts";
 import type { PlannedFire } from "../../../src/store/admission/plan.ts";
 import type { HearEnding } from "../../../src/store/ports/people/grants.ts";
 import type { Attachment, Conversation, Item } from "../../../src/store/ports/sessions/conversations.ts";
-import type { PendingCommand, Unsettled } from "../../../src/store/ports/journal.ts";
+import type { PendingCommand, UnsettledActor } from "../../../src/store/ports/journal.ts";
 import type { Suspension } from "../../../src/domain/connector/own-credential.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
 import type { Subscription } from "../../../src/features/subscriptions/ports/subscriptions.ts";
@@ -237,7 +237,7 @@ export class Outbox<Command extends Named> {
     this.#byActor.delete(actorId);
   }
 
-  unsettled(): readonly Unsettled[] {
+  unsettled(): readonly UnsettledActor[] {
     return [...this.#byActor].flatMap(([id, commands]) => {
       const newest = commands.at(-1)?.id;
       return newest === undefined ? [] : [{ id, newest }];

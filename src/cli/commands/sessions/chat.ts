@@ -21,7 +21,7 @@ import { sendAttachments } from "./attached.ts";
 import { printPast, STOPPED, watchConversation } from "./conversation.ts";
 import type { SentEvent } from "./event-stream.ts";
 import { PlainTalk } from "./talk/plain-talk.ts";
-import { type Shown, Talk } from "./talk/talk.ts";
+import { type Display, Talk } from "./talk/talk.ts";
 
 /** A line that attaches a file to the next message. */
 const ATTACH = /^\/attach\s+(.+)$/;
@@ -42,7 +42,7 @@ export class Chat {
   /** Ids of files for the next message. */
   #files: readonly string[] = [];
   readonly #params: { readonly pid: string; readonly sid: string };
-  readonly #shown: Shown;
+  readonly #shown: Display;
   readonly #commands = new CommandsAtWork();
   /** Requests that wait, in the order of their arrival. */
   #open: readonly Item[] = [];
@@ -61,7 +61,7 @@ export class Chat {
   constructor(
     { client, input }: { readonly client: Client; readonly input: Input },
     params: { readonly pid: string; readonly sid: string },
-    display: Shown,
+    display: Display,
   ) {
     this.#client = client;
     this.#input = input;

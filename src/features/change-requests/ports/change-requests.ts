@@ -5,7 +5,7 @@ import type {
   ChangeRequestEvent,
   ChangeRequestSnapshot,
 } from "../../../machines/change-request.ts";
-import type { Memory, Stored, Unsettled } from "../../../store/ports/journal.ts";
+import type { Memory, Stored, UnsettledActor } from "../../../store/ports/journal.ts";
 import type { BadCursor, Taken } from "../../../store/ports/errors.ts";
 import type { Page, PageRequest } from "../../../store/ports/page.ts";
 import type { MergeSides } from "../../../domain/repository/merge.ts";
@@ -77,7 +77,7 @@ export class ChangeRequests extends Context.Service<
      */
     readonly memory: Memory<ChangeRequestSnapshot, ChangeRequestEvent, ChangeRequestCommand>;
     /** Requests whose actors have pending commands. Recovery loads these actors. */
-    readonly unsettled: Stored<readonly Unsettled[]>;
+    readonly unsettled: Stored<readonly UnsettledActor[]>;
     /**
      * Opens a request with its actor's first snapshot and commands. Numbers count from 1 in each project. `Taken` if the
      * head branch has an open request.

@@ -60,7 +60,7 @@ const tryKind = async (options: MachineOptions, kind: Kind): Promise<Installatio
 };
 
 /** The kind that works on this machine, and the reasons against stronger ones. */
-export interface Opened {
+export interface OpenedInstallation {
   readonly installation: Installation;
   /** One sentence for each kind that was tried before. */
   readonly refusals: readonly string[];
@@ -71,7 +71,10 @@ export interface Opened {
  * @param kinds strongest first
  * @throws Error that names what each kind lacks
  */
-export const openInstallation = async (options: MachineOptions, kinds: readonly Kind[]): Promise<Opened> => {
+export const openInstallation = async (
+  options: MachineOptions,
+  kinds: readonly Kind[],
+): Promise<OpenedInstallation> => {
   const refusals: string[] = [];
   for (const kind of kinds) {
     try {

@@ -24,7 +24,7 @@ const DISK_LOSS_FILES = 50_000;
 const DISK_WALK_SHARE = 0.1;
 
 /** The watcher's state of one sandbox between two looks. */
-export interface Watched {
+export interface SandboxWatch {
   readonly paths: SandboxPaths;
   readonly record: SandboxRecord;
   disk: DiskWalk | null;
@@ -75,7 +75,7 @@ export const finalVerdict = async (
 
 /** Memory and processes from one pass over /proc. */
 export const measureProcesses = (
-  watched: Watched,
+  watched: SandboxWatch,
   samples: readonly ProcessSample[],
   rules: WatchRules,
 ): SandboxExit | null => {
@@ -122,14 +122,14 @@ const total = async (unit: "--block-size=1" | "--inodes", directory: string): Pr
 };
 
 /** The processes of a sandbox. Those of a container are not below its launcher, but in its control groups. */
-const listProcesses = ({ record }: Watched): ReadonlySet<number> => {
+const listProcesses = ({ record }: SandboxWatch): ReadonlySet<number> => {
   const below = record.launcher === null ? [] : descendants(sampleProcesses(), record.launcher.pid);
   return new Set([...below.map(({ pid }) => pid), ...processesInGroups(recordGroups(record))]);
 };
 
 /** Whether the sandbox's files exceed their limits, including removed ones that its processes have open. @param nowMs the present instant */
 export const measureDisk = async (
-  watched: Watched,
+  watched: SandboxWatch,
   { limits }: WatchRules,
   nowMs: number,
 ): Promise<SandboxExit | null> => {
@@ -174,7 +174,7 @@ export const newestLines = (text: string, bytes: number): string => {
  * sandbox has the file open for appending and continues at its new end. While no service watches, the daemon itself
  * truncates a log that is several times larger (daemon/start.ts).
  */
-export const trimLog = async ({ paths }: Watched, limits: SandboxLimits): Promise<void> => {
+export const trimLog = async ({ paths }: SandboxWatch, limits: SandboxLimits): Promise<void> => {
   const { size } = await stat(paths.log);
   const keptBytes = Math.min(LOG_KEPT_BYTES, limits.logBytesPerSecond);
   if (size <= keptBytes) return;

@@ -32,7 +32,7 @@ export type DeviceLogin = Pick<NewDeviceLogin, "id" | "client" | "address" | "us
 };
 
 /** Who types a code. */
-export interface Typed {
+export interface TypedCode {
   readonly userId: string;
   /** The browser's session or the token with which she does. */
   readonly tokenId: string;
@@ -41,7 +41,7 @@ export interface Typed {
 }
 
 /** What a program gets when it asks. `unknown`: the code is wrong, used or expired. */
-export type Claimed =
+export type ClaimResult =
   | { readonly kind: "waiting" | "too_early" | "denied" | "unknown" }
   | {
       readonly kind: "token";
@@ -66,16 +66,16 @@ export class DeviceLogins extends Context.Service<
   {
     readonly begin: (login: NewDeviceLogin) => Stored<void>;
     /** The login with this code that waits for a decision.; then the miss counts (D4). */
-    readonly look: (code: Typed) => Stored<DeviceLogin | "too_many" | null>;
+    readonly look: (code: TypedCode) => Stored<DeviceLogin | "too_many" | null>;
     /** Decides. A null grant denies. @returns as `look` does. */
     readonly decide: (
-      code: Typed & { readonly grant: DeviceGrant | null },
+      code: TypedCode & { readonly grant: DeviceGrant | null },
     ) => Stored<DeviceLogin | "too_many" | null>;
     /** The program asks. If its login is approved, the token with this hash begins, and the login is over. */
     readonly claim: (request: {
       readonly deviceHash: string;
       readonly token: { readonly id: string; readonly hash: string };
       readonly now: number;
-    }) => Stored<Claimed>;
+    }) => Stored<ClaimResult>;
   }
 >()("platform/store/DeviceLogins") {}

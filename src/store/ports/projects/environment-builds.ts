@@ -11,7 +11,7 @@ import type {
   EnvironmentBuildState,
 } from "../../../machines/environment-build.ts";
 import type { BadCursor } from "../errors.ts";
-import type { Memory, Stored, Unsettled } from "../journal.ts";
+import type { Memory, Stored, UnsettledActor } from "../journal.ts";
 import type { Page, PageRequest } from "../page.ts";
 
 /** How many builds of a project are kept on each node, beside those in use. */
@@ -68,7 +68,7 @@ export class EnvironmentBuilds extends Context.Service<
   EnvironmentBuilds,
   {
     readonly memory: Memory<EnvironmentBuildSnapshot, EnvironmentBuildEvent, EnvironmentBuildCommand>;
-    readonly unsettled: Stored<readonly Unsettled[]>;
+    readonly unsettled: Stored<readonly UnsettledActor[]>;
     /**
      * Opens a build with its actor's first snapshot and commands. If a build of the same project, key and node is not
      * over, that one is returned and nothing is written. @returns null if the project does not exist

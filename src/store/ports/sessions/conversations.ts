@@ -34,7 +34,7 @@ import type { RequestAnswer } from "../../../domain/conversation/steering.ts";
 import type { ConversationCommand, ConversationSnapshot } from "../../../machines/conversation.ts";
 import type { ConversationEvent } from "../../../machines/conversation-events.ts";
 import type { BadCursor } from "../errors.ts";
-import type { Memory, Stored, Unsettled } from "../journal.ts";
+import type { Memory, Stored, UnsettledActor } from "../journal.ts";
 
 /** How many bytes of a conversation are kept: its items, outputs and attachments. */
 export const CONVERSATION_KEPT_MAX = 64 * 1024 * 1024;
@@ -219,7 +219,7 @@ export class Conversations extends Context.Service<
      */
     readonly memory: Memory<ConversationSnapshot, ConversationEvent, ConversationCommand>;
     /** Conversations with pending commands. */
-    readonly unsettled: Stored<readonly Unsettled[]>;
+    readonly unsettled: Stored<readonly UnsettledActor[]>;
     /** Null before `open`, and once the session is deleted. */
     readonly get: (sessionId: string) => Stored<Conversation | null>;
     /** The states of several sessions' conversations, without those that have none. */

@@ -1,7 +1,7 @@
 /** Sandboxes: their records, their actors' memory, and the secrets that each received. */
 import * as Context from "effect/Context";
 import type { SandboxCommand, SandboxEvent, SandboxSnapshot } from "../../../machines/sandbox.ts";
-import type { Memory, Stored, Unsettled } from "../journal.ts";
+import type { Memory, Stored, UnsettledActor } from "../journal.ts";
 import type { LimitedSession } from "../../../domain/sandbox/spend.ts";
 import type { Failure } from "../../../domain/session/failure.ts";
 import type { SandboxStatus } from "../../../domain/session/session.ts";
@@ -83,7 +83,7 @@ export class Sandboxes extends Context.Service<
       id: string,
       boot: { readonly now: number; readonly deadlineAt: number },
     ) => Stored<boolean>;
-    readonly unsettled: Stored<readonly Unsettled[]>;
+    readonly unsettled: Stored<readonly UnsettledActor[]>;
     /**
      * The ids among these that no record holds: the record does not exist, or has ended with no pending command, and
      * nothing waits for a session under that id.

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context";
 import type { SessionCommand, SessionEvent, SessionSnapshot } from "../../../machines/session.ts";
 import type { BadCursor } from "../errors.ts";
-import type { Memory, Stored, Unsettled } from "../journal.ts";
+import type { Memory, Stored, UnsettledActor } from "../journal.ts";
 import type { ProjectReader } from "../projects/projects.ts";
 import type { Page, PageRequest } from "../page.ts";
 import type { ConversationRowState, SearchHit } from "./conversations.ts";
@@ -296,7 +296,7 @@ export class Sessions extends Context.Service<
     /**
      * Sessions with pending commands, which are woken at start. A settled session waits for its next message.
      */
-    readonly unsettled: Stored<readonly Unsettled[]>;
+    readonly unsettled: Stored<readonly UnsettledActor[]>;
     /**
      * Live sessions without any work left, neither for them nor for their sandbox. Live sandboxes that their session does
      * not hold, although no work is left that ends them. No actor would ever end them. Only changes by hand, or a backup

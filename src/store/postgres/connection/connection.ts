@@ -61,7 +61,7 @@ interface Kind {
 }
 
 /** An open connection. */
-export interface Opened {
+export interface OpenConnection {
   readonly connection: PgConnection.PgConnection;
   /** Whether it has ended. It may not have told its statements yet. */
   readonly isLost: () => boolean;
@@ -119,7 +119,7 @@ class Silence {
 export const open = (
   options: PostgresOptions,
   { isShared = false, idleInTransactionMs = IDLE_IN_TRANSACTION_TIMEOUT_MS }: Kind = {},
-): Effect.Effect<Opened, SqlError, Scope.Scope> =>
+): Effect.Effect<OpenConnection, SqlError, Scope.Scope> =>
   Effect.suspend(() => {
     const { url, connectTimeoutMs, statementTimeoutMs, applicationName } = { ...DEFAULTS, ...options };
     const address = new URL(url);

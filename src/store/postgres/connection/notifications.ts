@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import type { PgConnection } from "@effect/sql-pg/PgConnection";
 import type { SqlError } from "effect/sql/SqlError";
-import { open, type Opened, type PostgresOptions } from "./connection.ts";
+import { open, type OpenConnection, type PostgresOptions } from "./connection.ts";
 import { namedSqlError } from "./errors.ts";
 import { DatabasePulse } from "./pulse.ts";
 
@@ -33,7 +33,7 @@ export class Notifications extends Context.Service<
 >()("platform/store/postgres/Notifications") {}
 
 /** The listening connection. */
-interface Ear extends Pick<Opened, "end" | "isLost"> {
+interface Ear extends Pick<OpenConnection, "end" | "isLost"> {
   readonly pinned: PgConnection;
   readonly scope: Scope.Closeable;
 }

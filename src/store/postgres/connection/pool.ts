@@ -22,7 +22,7 @@ import * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import { ConnectionError, SqlError } from "effect/sql/SqlError";
 import type { PgConnection } from "@effect/sql-pg/PgConnection";
-import { DEFAULTS, open, type Opened, type PostgresOptions } from "./connection.ts";
+import { DEFAULTS, open, type OpenConnection, type PostgresOptions } from "./connection.ts";
 import { isDiskFull, isLost, isReadOnly, namedSqlError } from "./errors.ts";
 import { Line } from "./patience.ts";
 import type { Pulse } from "./pulse.ts";
@@ -54,7 +54,7 @@ export interface PoolOptions extends PostgresOptions {
 
 /** A connection, for its caller's statements. */
 export class Lent {
-  readonly #opened: Opened;
+  readonly #opened: OpenConnection;
   readonly #scope: Scope.Closeable;
   readonly #isShared: boolean;
   readonly #pulse: Pulse;
@@ -63,7 +63,7 @@ export class Lent {
   #isSpent = false;
 
   constructor(
-    connection: Opened,
+    connection: OpenConnection,
     scope: Scope.Closeable,
     kind: { isShared: boolean; pulse: Pulse; era: number },
   ) {

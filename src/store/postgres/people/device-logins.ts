@@ -13,11 +13,11 @@ import {
 } from "../../../domain/person/device-login.ts";
 import {
   DeviceLogins,
-  type Claimed,
+  type ClaimResult,
   type DeviceGrant,
   type DeviceLogin,
   type NewDeviceLogin,
-  type Typed,
+  type TypedCode,
 } from "../../ports/people/device-logins.ts";
 import { makeLiveToken } from "./callers.ts";
 import { at, toStored } from "../connection/statement.ts";
@@ -51,7 +51,7 @@ interface MissesRow {
 }
 
 /** The login that the person means. Her row is locked, so that concurrent guesses are counted one by one. */
-const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { userId, userHash, now }: Typed) {
+const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { userId, userHash, now }: TypedCode) {
   const [person] = yield* sql<MissesRow>`
     SELECT code_misses AS misses, code_misses_since AS since FROM users
     WHERE id = ${userId} AND deactivated_at IS NULL FOR UPDATE`;
@@ -71,7 +71,7 @@ const find = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, { userId, us
 
 const decide = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  { grant, ...typed }: Typed & { readonly grant: DeviceGrant | null },
+  { grant, ...typed }: TypedCode & { readonly grant: DeviceGrant | null },
 ) {
   const login = yield* find(sql, typed);
   if (login === null || login === "too_many") return login;
@@ -106,7 +106,7 @@ const wait = Effect.fnUntraced(function* (
   const isEarly = now < nextPollAt - EARLY_MS;
   const next = pollMs + (isEarly ? SLOWER_MS : 0);
   yield* sql`UPDATE device_logins SET poll_ms = ${next}, next_poll_at = ${at(now + next)} WHERE id = ${id}`;
-  return { kind: isEarly ? "too_early" : "waiting" } satisfies Claimed;
+  return { kind: isEarly ? "too_early" : "waiting" } satisfies ClaimResult;
 });
 
 /** Whether the browser or token that approved has not ended (ports/people/device-logins.ts D2). Null if it was not kept. */
@@ -131,7 +131,7 @@ const claim = Effect.fnUntraced(function* (
     SELECT id, client, state, user_id AS "userId", decided_with AS "decidedWith", project_id AS "projectId", token_expires_at AS "tokenExpiresAt",
       next_poll_at AS "nextPollAt", poll_ms AS "pollMs"
     FROM device_logins WHERE device_hash = ${deviceHash} AND expires_at > ${at(now)} FOR UPDATE`;
-  if (login === undefined) return { kind: "unknown" } satisfies Claimed;
+  if (login === undefined) return { kind: "unknown" } satisfies ClaimResult;
   const { id, client, state, userId, projectId, tokenExpiresAt: expiresAt } = login;
   if (state === "waiting") return yield* wait(sql, login, now);
   yield* sql`DELETE FROM device_logins WHERE id = ${id}`;
@@ -140,11 +140,11 @@ const claim = Effect.fnUntraced(function* (
     SELECT account_id AS "accountId", name FROM users WHERE id = ${userId} AND deactivated_at IS NULL FOR SHARE`;
   const isOpen = yield* isGranted(login.decidedWith, now);
   if (state === "denied" || userId === null || person === undefined || !isOpen)
-    return { kind: "denied" } satisfies Claimed;
+    return { kind: "denied" } satisfies ClaimResult;
   const { accountId, name } = person;
   const grant = { accountId, projectId, expiresAt };
   yield* insertToken(sql, { ...token, ...grant, userId, name: client, origin: "user", now });
-  return { kind: "token", ...grant, user: { id: userId, name }, client } satisfies Claimed;
+  return { kind: "token", ...grant, user: { id: userId, name }, client } satisfies ClaimResult;
 });
 
 export const layer = Layer.effect(

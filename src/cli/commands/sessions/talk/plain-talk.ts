@@ -4,7 +4,7 @@ import { safeLines } from "../../../terminal.ts";
 import type { Item } from "../agent-requests.ts";
 import type { SentEvent } from "../event-stream.ts";
 import { Places } from "./places.ts";
-import type { Shown } from "./talk.ts";
+import type { Display } from "./talk.ts";
 
 const itemText = ({ content }: Item): string =>
   content.map((part) => (part.type === "text" ? part.text : `[${part.name}]`)).join("\n");
@@ -21,7 +21,7 @@ const itemLine = (item: Item): string => {
   return `${who}:${state} ${itemText(item)}`;
 };
 
-export class PlainTalk implements Shown {
+export class PlainTalk implements Display {
   readonly #write: (text: string) => void;
   readonly #printed = new Map<string, string>();
   readonly #places = new Places();

@@ -41,7 +41,7 @@ const isAnswer = ({ kind, role }: Item): boolean => kind === "message" && role =
 const itemKind = ({ kind }: Item): string => (kind === "tool" || kind === "thought" ? "work" : kind);
 
 /** Where a conversation is shown: a screen, or a pipe (plain-talk.ts). */
-export interface Shown {
+export interface Display {
   /** Takes an event of the conversation. */
   readonly take: (event: SentEvent) => void;
   /** Says something immediately. The text must be safe for a terminal. */
@@ -56,7 +56,7 @@ export interface Shown {
   readonly typed: (id?: string) => void;
 }
 
-export class Talk implements Shown {
+export class Talk implements Display {
   readonly #screen: Screen;
   /** The newest versions of items that have not ended, with the text that has come since. */
   readonly #open = new Map<string, Item>();
