@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { attachmentName, type AttachmentHead } from "../../src/domain/conversation/attachment.ts";
-import { invalid, refusal, type Refusal } from "../http/answer.ts";
+import { invalid, refusal, type ControlRefusal } from "../http/answer.ts";
 
 /** An attachment in this sandbox. */
 export interface AttachedFile extends AttachmentHead {
@@ -46,7 +46,7 @@ export class Attachments {
   }
 
   /** Takes an attachment's bytes. */
-  keep(id: string, content: Uint8Array): { readonly done: { readonly stored: true } } | Refusal {
+  keep(id: string, content: Uint8Array): { readonly done: { readonly stored: true } } | ControlRefusal {
     if (this.#kept.has(id)) return { done: { stored: true } };
     const head = this.#wanted.get(id);
     if (head === undefined) return NOT_WANTED;

@@ -14,7 +14,7 @@ import {
   type SecretIssue,
 } from "../../src/domain/secret/secret.ts";
 import { cutText } from "../../src/domain/text.ts";
-import { invalid, type Refusal } from "../http/answer.ts";
+import { invalid, type ControlRefusal } from "../http/answer.ts";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import type { Settings } from "../settings.ts";
 
@@ -66,7 +66,7 @@ export class AgentEnv {
     };
   }
 
-  change({ revision, env }: Omit<EnvChange, "afterTurn">): EnvChanged | Refusal {
+  change({ revision, env }: Omit<EnvChange, "afterTurn">): EnvChanged | ControlRefusal {
     if (this.#revision !== null && !isNewer(revision, this.#revision))
       return { changed: [], revision: this.#revision };
     const next = new Map(this.#values);
@@ -89,10 +89,11 @@ export class AgentEnv {
 const isNewer = (revision: string, present: string): boolean =>
   NUMBER.test(revision) && NUMBER.test(present) ? BigInt(revision) > BigInt(present) : revision !== present;
 
-const refusal = (path: string, { code, message }: SecretIssue): Refusal => invalid(path, message, code);
+const refusal = (path: string, { code, message }: SecretIssue): ControlRefusal =>
+  invalid(path, message, code);
 
 /** Reads the body without a schema: its keys are checked as sent, before any of them becomes a property. */
-export const readEnvChange = (body: unknown): EnvChange | Refusal => {
+export const readEnvChange = (body: unknown): EnvChange | ControlRefusal => {
   if (!isRecord(body)) return invalid("", "must be an object with revision and env");
   const unknown = Object.keys(body).find((field) => !FIELDS.has(field));
   if (unknown !== undefined) return invalid(cutText(unknown, MAX_QUOTED), "unknown field");

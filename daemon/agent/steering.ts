@@ -53,7 +53,7 @@ import {
   NOT_READY,
   NOT_SUPPORTED,
   refusal,
-  type Refusal,
+  type ControlRefusal,
 } from "../http/answer.ts";
 import type { ConversationFeed } from "../conversation/feed.ts";
 import type { HttpFailure } from "../http/client.ts";
@@ -115,7 +115,7 @@ const formatter = SchemaIssue.makeFormatterStandardSchemaV1({
 });
 
 /** The body as it should be, or the refusal. */
-const read = <A>(result: Result.Result<A, Schema.SchemaError>): { readonly body: A } | Refusal => {
+const read = <A>(result: Result.Result<A, Schema.SchemaError>): { readonly body: A } | ControlRefusal => {
   if (Result.isSuccess(result)) return { body: result.success };
   const [issue] = formatter(result.failure.issue).issues;
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
@@ -387,7 +387,7 @@ export class Steering {
 
   #message(
     steering: AdapterSteering,
-    order: { readonly body: OutgoingMessage } | Refusal,
+    order: { readonly body: OutgoingMessage } | ControlRefusal,
   ): Effect.Effect<ControlAnswer> {
     return Effect.suspend(() => {
       if ("status" in order) return Effect.succeed(order);
@@ -531,7 +531,7 @@ export class Steering {
 
   #interrupt(
     steering: AdapterSteering,
-    order: { readonly body: InterruptOrder } | Refusal,
+    order: { readonly body: InterruptOrder } | ControlRefusal,
   ): Effect.Effect<ControlAnswer> {
     return Effect.suspend(() => {
       if ("status" in order) return Effect.succeed(order);

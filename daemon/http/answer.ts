@@ -19,15 +19,15 @@ export interface ErrorBody {
 }
 
 /** A refusal before it is sent. */
-export interface Refusal {
+export interface ControlRefusal {
   readonly status: number;
   readonly body: ErrorBody;
 }
 
 /** 200 with the result, or a refusal. */
-export type ControlAnswer = { readonly done: object } | Refusal;
+export type ControlAnswer = { readonly done: object } | ControlRefusal;
 
-export const refusal = (status: number, code: string, error: string): Refusal => ({
+export const refusal = (status: number, code: string, error: string): ControlRefusal => ({
   status,
   body: { error, code },
 });
@@ -66,7 +66,7 @@ const toSentence = (path: string, message: string): string => {
  *
  * @param path of the field; empty for the body itself.
  */
-export const invalid = (path: string, message: string, code = "invalid_request"): Refusal => ({
+export const invalid = (path: string, message: string, code = "invalid_request"): ControlRefusal => ({
   status: 400,
   body: {
     error: toSentence(path, message),

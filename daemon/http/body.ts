@@ -1,6 +1,6 @@
 /** Reads the bodies of the control surface, with limits on size and time (api.md 1). */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { invalid, type Refusal } from "./answer.ts";
+import { invalid, type ControlRefusal } from "./answer.ts";
 
 export const JSON_LIMIT_BYTES = 1024 * 1024;
 /** A claim brings the conversation with former sandboxes. A prepared commit is at most as large (CHECKOUT_PACK_BYTES). */
@@ -9,17 +9,17 @@ export const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 const ARRIVAL_MS = 30_000;
 
 /** The body's value, or the refusal to answer with. */
-export type ReadBody = { readonly value: unknown } | Refusal;
+export type ReadBody = { readonly value: unknown } | ControlRefusal;
 
-const tooLarge = (limit: number): Refusal => ({
+const tooLarge = (limit: number): ControlRefusal => ({
   status: 413,
   body: { error: `The body has more than ${limit} bytes.`, code: "body_too_large" },
 });
-const TOO_SLOW: Refusal = {
+const TOO_SLOW: ControlRefusal = {
   status: 408,
   body: { error: "The body did not arrive in time.", code: "body_timeout" },
 };
-const CUT_SHORT: Refusal = {
+const CUT_SHORT: ControlRefusal = {
   status: 400,
   body: { error: "The request ended before its body was complete.", code: "malformed_request" },
 };
@@ -46,7 +46,7 @@ export const readBytes = async (
   request: IncomingMessage,
   response: ServerResponse,
   limit: number,
-): Promise<Buffer | Refusal> => {
+): Promise<Buffer | ControlRefusal> => {
   const { expect, "content-length": said = 0 } = request.headers;
   const isTooLarge = Number(said) > limit;
   // A sender that waits for permission gets the refusal at once.
@@ -58,12 +58,12 @@ export const readBytes = async (
 const collect = (
   request: IncomingMessage,
   { limit, isTooLarge }: { readonly limit: number; readonly isTooLarge: boolean },
-): Promise<Buffer | Refusal> =>
+): Promise<Buffer | ControlRefusal> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    let refusal: Refusal | null = null;
-    const end = (result: Buffer | Refusal): void => {
+    let refusal: ControlRefusal | null = null;
+    const end = (result: Buffer | ControlRefusal): void => {
       clearTimeout(timer);
       resolve(refusal ?? result);
     };

@@ -32,7 +32,7 @@ import {
   invalid,
   NO_CHECKOUT,
   refusal,
-  type Refusal,
+  type ControlRefusal,
 } from "../http/answer.ts";
 import { BODY_LIMIT_BYTES, readJson } from "../http/body.ts";
 import type { RuntimeAdapter } from "../adapters/adapter.ts";
@@ -243,8 +243,8 @@ export const placeIn = (
   };
 };
 
-const refuse = (response: ServerResponse, { status, body }: Refusal): void =>
+const refuse = (response: ServerResponse, { status, body }: ControlRefusal): void =>
   answerError(response, status, body);
 
-const answerRefusal = (response: ServerResponse, one: Refusal): Effect.Effect<void> =>
+const answerRefusal = (response: ServerResponse, one: ControlRefusal): Effect.Effect<void> =>
   Effect.sync(() => refuse(response, one));

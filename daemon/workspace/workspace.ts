@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope";
 import * as Semaphore from "effect/Semaphore";
 import type { Redactor } from "../../src/domain/secret/redactor.ts";
 import { storableText } from "../../src/domain/text.ts";
-import { ENDING, NO_CHECKOUT, refusal, type Refusal } from "../http/answer.ts";
+import { ENDING, NO_CHECKOUT, refusal, type ControlRefusal } from "../http/answer.ts";
 import type { ControlAnswer } from "../http/answer.ts";
 import { agentScript, type AgentScript } from "../git/agent-git.ts";
 import { runForBytes, type FinishedBytes, type LaunchFailure } from "../agent/process.ts";
@@ -52,7 +52,7 @@ const BUSY = refusal(503, "workspace_busy", "Too many questions about the worksp
 const SLOW = refusal(504, "workspace_slow", "Reading the workspace took too long, and was stopped.");
 const TOO_LARGE = refusal(409, "workspace_too_large", "Too many files have changed to list them.");
 const UNREADABLE = refusal(409, "workspace_unreadable", "Git could not read the workspace's repository.");
-const UNREAD: Readonly<Record<Unread, Refusal>> = {
+const UNREAD: Readonly<Record<Unread, ControlRefusal>> = {
   missing: refusal(404, "not_found", "Nothing is at this path."),
   link: refusal(409, "path_unreadable", "The path is a link, or leads through one. Links are not followed."),
   special: refusal(409, "path_unreadable", "The path is neither a file nor a directory."),

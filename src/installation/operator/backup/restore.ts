@@ -104,10 +104,10 @@ const readManifest = async (entry: Entry, ownMigrations: readonly Migration[]): 
         : NO_BACKUP,
     );
   }
-  const migrationsThen = manifest.success.migrations;
+  const manifestMigrations = manifest.success.migrations;
   const migrations =
-    sinceBaseline(ownMigrations, migrationsThen) ??
-    refuse(tooOld(migrationsThen, "restore the file with it, start it once, and back up again"));
+    sinceBaseline(ownMigrations, manifestMigrations) ??
+    refuse(tooOld(manifestMigrations, "restore the file with it, start it once, and back up again"));
   for (const { name, checksum } of migrations) {
     if (!ownMigrations.some((own) => own.name === name && own.checksum === checksum))
       refuse(
