@@ -115,21 +115,27 @@ export const decodeAs =
   (text: string): Effect.Effect<A, DaemonUnreachable> =>
     Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(schema))(text), unreachable);
 
-/**
- * Calls a session's daemon, and decodes the answer with status 200.
- *
- * @param others what answers with another status mean. Undefined: the daemon failed
- */
+export interface ContextCall extends Omit<Call, "headers"> {
+  readonly context: string;
+}
+
+/** Calls a session's daemon, and decodes the answer with status 200. */
 export const askFor = <A, B = never, E = never>(
   link: DaemonLink,
-  { context, ...call }: Omit<Call, "headers"> & { readonly context: string },
+  {
+    context,
+    others,
+    ...call
+  }: ContextCall & {
+    /** What answers with another status mean. Undefined: the daemon failed. */
+    readonly others?: (answer: Answer) => Effect.Effect<B, E> | undefined;
+  },
   schema: Schema.Decoder<A>,
-  others: (answer: Answer) => Effect.Effect<B, E> | undefined = () => undefined,
 ): Effect.Effect<A | B, DaemonUnreachable | E> =>
   ask(link, { ...call, headers: { [USER_CONTEXT_HEADER]: context } }).pipe(
     Effect.flatMap((answer): Effect.Effect<A | B, DaemonUnreachable | E> =>
       answer.status === 200
         ? decodeAs(schema)(answer.text)
-        : (others(answer) ?? Effect.fail(toUnreachable(answer))),
+        : (others?.(answer) ?? Effect.fail(toUnreachable(answer))),
     ),
   );

@@ -21,7 +21,7 @@ import {
   NoConversation,
   PushedSave,
 } from "./daemon.ts";
-import { ask, askFor, dialOptions, nameHeaders, unreachable } from "./daemon-ask.ts";
+import { ask, askFor, type ContextCall, dialOptions, nameHeaders, unreachable } from "./daemon-ask.ts";
 import { savingHttp, storableRestored } from "./daemon-saving.ts";
 import { workspaceHttp } from "./daemon-workspace.ts";
 import { linkRequest, type DaemonLink } from "./port.ts";
@@ -166,9 +166,11 @@ const STEER_TIMEOUT_MS = 20_000;
 const ATTACH_TIMEOUT_MS = 60_000;
 
 /** A call that steers the agent. A runtime without a conversation answers 409. */
-const steer = <A>(link: DaemonLink, call: Parameters<typeof askFor>[1], schema: Schema.Decoder<A>) =>
-  askFor(link, call, schema, ({ status }) =>
-    status === 409 ? Effect.fail(new NoConversation()) : undefined,
+const steer = <A>(link: DaemonLink, call: ContextCall, schema: Schema.Decoder<A>) =>
+  askFor(
+    link,
+    { ...call, others: ({ status }) => (status === 409 ? Effect.fail(new NoConversation()) : undefined) },
+    schema,
   );
 
 const Attached = Schema.Struct({ stored: Schema.Literal(true) });
@@ -219,9 +221,9 @@ const output = (link: DaemonLink, context: string, item: string) =>
         timeoutMs: OUTPUT_TIMEOUT_MS,
         limitBytes: OUTPUT_LIMIT_BYTES,
         context,
+        others: ({ status }) => (status === 404 ? Effect.succeed(null) : undefined),
       },
       Output,
-      ({ status }) => (status === 404 ? Effect.succeed(null) : undefined),
     ),
     (reply) => reply && reply.output,
   );

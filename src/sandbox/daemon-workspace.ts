@@ -31,12 +31,12 @@ const read = <A>(
       timeoutMs: TIMEOUT_MS,
       limitBytes: LIMIT_BYTES,
       context: query.context,
+      others: (answer) => {
+        const code = refusalCode(answer);
+        return isRefusal(code) ? Effect.fail(new WorkspaceRefused({ code })) : undefined;
+      },
     },
     schema,
-    (answer) => {
-      const code = refusalCode(answer);
-      return isRefusal(code) ? Effect.fail(new WorkspaceRefused({ code })) : undefined;
-    },
   );
 
 const Diff = Schema.Struct({ diff: Schema.String });
