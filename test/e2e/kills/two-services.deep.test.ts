@@ -10,6 +10,8 @@ import * as Result from "effect/Result";
 import * as Scope from "effect/Scope";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseCron } from "../../../src/domain/trigger/cron.ts";
+import { gitOk } from "../../git/git-client.ts";
+import { commitFiles } from "../../support/service/requests.ts";
 import {
   countedOf,
   emptied,
@@ -53,6 +55,8 @@ let there: Life;
 let ticks = "";
 let hooks = "";
 let secret = "first secret";
+/** A repository with a webhook trigger, for more projects. */
+let fresh = "";
 /** Its sessions start by hand only. */
 let quiet = "";
 
@@ -78,7 +82,12 @@ beforeAll(async () => {
   const first = await start("armed");
   here = first.life;
   there = (await start("plain")).life;
-  hooks = await here.project(await first.installation.repository(HOOK));
+  const repository = await first.installation.repository(HOOK);
+  await gitOk(repository, "checkout", "--quiet", "-b", "off");
+  await commitFiles(repository, { "platform.toml": `${HOOK}enabled = false\n` });
+  await gitOk(repository, "checkout", "--quiet", "main");
+  hooks = await here.project(repository);
+  fresh = await first.installation.repository(HOOK);
   quiet = await here.project(await first.installation.repository(HOOK));
   await setSecret(secret);
   ticks = await here.project(await first.installation.repository(TICK));
@@ -155,6 +164,22 @@ describe("two services on one database", () => {
   );
 
   it(
+    "accept a webhook at once for a project that the other one just created",
+    async () => {
+      for (const round of ROUNDS) {
+        const project = await here.project(fresh);
+        await here.call("PUT", `/v1/projects/${project}/secrets/HOOK_SECRET`, { value: secret });
+        const { status } = await deliver(there, `fresh-${round}`, { project });
+        expect([round, status]).toEqual([round, 202]);
+        // The later tests count the account's slots, and stop only their own projects' sessions.
+        for (const { id } of await sessionsOf(here, project)) await stopSession(here, project, id);
+        await here.call("PATCH", `/v1/projects/${project}`, { status: "archived" });
+      }
+    },
+    TEST_MS,
+  );
+
+  it(
     "refuse a webhook with a secret that the other one replaced, and soon accept the new secret [W31]",
     async () => {
       for (const round of ROUNDS) {
@@ -162,6 +187,30 @@ describe("two services on one database", () => {
         await setSecret(`secret of round ${round}`);
         expect((await deliver(there, null, { key: former })).status).toBe(401);
         await isTaken(there);
+      }
+    },
+    TEST_MS,
+  );
+
+  it(
+    "refuse webhooks for a project that the other one paused, and soon accept them when it resumes [W29]",
+    async () => {
+      for (const triggers_paused of ROUNDS.flatMap(() => [true, false])) {
+        await here.call("PATCH", `/v1/projects/${hooks}`, { triggers_paused });
+        if (triggers_paused) expect((await deliver(there, null)).status).toBe(404);
+        else await isTaken(there);
+      }
+    },
+    TEST_MS,
+  );
+
+  it(
+    "refuse webhooks for a trigger that is disabled in a manifest read by the other one [W29, M19]",
+    async () => {
+      for (const default_branch of ["off", "main", "off", "main"]) {
+        await here.call("PATCH", `/v1/projects/${hooks}`, { default_branch });
+        if (default_branch === "off") expect((await deliver(there, null)).status).toBe(404);
+        else await isTaken(there);
       }
     },
     TEST_MS,
@@ -184,6 +233,21 @@ describe("two services on one database", () => {
       expect(new Set(rows.map(({ session_id: id }) => id)).size).toBe(ids.length);
       const { said, counted } = await countedOf(there, [hooks, ticks]);
       expect(said).toEqual(counted);
+      await emptied(here, [hooks, ticks]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    "refuse with the same error at the cap, whichever one has the session's actor [I1]",
+    async () => {
+      const [stopped = ""] = await filled(here, hooks, 1);
+      await stopSession(here, hooks, stopped);
+      await filled(there, hooks, CAP);
+      for (const life of [here, there]) {
+        const restart = life.call("POST", `/v1/projects/${hooks}/sessions/${stopped}/restart`);
+        await expect(restart).rejects.toThrow(/answered 429: .*"session_cap_reached"/);
+      }
       await emptied(here, [hooks, ticks]);
     },
     TEST_MS,
