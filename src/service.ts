@@ -23,7 +23,7 @@ import { timersLayer } from "./actors/timers.ts";
 import { triggerActors } from "./actors/trigger.ts";
 import { Api, OWN_TOOLS, routeTable } from "./assembly/api.ts";
 import type { BuildSite } from "./builder/site/port.ts";
-import type { EndpointStore, Store } from "./assembly/database.ts";
+import type { Store } from "./assembly/database.ts";
 import { tokenHash } from "./domain/ids.ts";
 import { localPreviews } from "./domain/session/preview.ts";
 import { coreDuties } from "./duties/core.ts";
@@ -156,8 +156,7 @@ const allFeatures = (options: FeatureOptions) => [
   subscriptions,
 ];
 
-type ActorOptions<E> = Pick<ServiceOptions<E>, "config" | "nodeId" | "publicUrl"> & {
-  readonly ports: Layer.Layer<Exclude<Ports, EndpointStore>, E>;
+type ActorOptions<E> = Pick<ServiceOptions<E>, "config" | "nodeId" | "publicUrl" | "ports"> & {
   readonly ready?: Effect.Effect<void>;
   readonly addressBook?: AddressBook;
 };
@@ -288,7 +287,6 @@ export const runService = Effect.fnUntraced(function* <E>(options: ServiceOption
     ).pipe(
       Layer.provideMerge(openingsLayer),
       Layer.provideMerge(actorLayers({ ...options, ready: Deferred.await(ready) })),
-      Layer.provideMerge(options.ports),
     ),
   );
   return yield* Effect.provideContext(

@@ -26,8 +26,6 @@ import type { Spend } from "../features/spend/ports/spend.ts";
 import * as SpendRows from "../features/spend/sql/spend.ts";
 import type { Subscriptions } from "../features/subscriptions/ports/subscriptions.ts";
 import * as SubscriptionRows from "../features/subscriptions/sql/subscriptions.ts";
-import type { DeviceLogins } from "../store/ports/people/device-logins.ts";
-import type { Previews } from "../store/ports/sessions/previews.ts";
 import type { CoreStore } from "../store/ports/store.ts";
 import { coreStore, storeParts } from "../store/postgres/layer.ts";
 import { resealAll, type Resealing, SEALED_COLUMNS as CORE_COLUMNS } from "../store/postgres/reseal.ts";
@@ -47,9 +45,6 @@ export type Store =
   | OwnReceivers
   | Spend
   | Subscriptions;
-
-/** What only endpoints use. The service without its HTTP does without it, so tests of that have no twin of these ports. */
-export type EndpointStore = Activity | DeviceLogins | Previews;
 
 /** Needs a migrated database: `client.ts` or `embedded.ts` provide the client, `migrate.ts` the schema. */
 export const postgresStore = Layer.mergeAll(

@@ -16,7 +16,7 @@ import { memoryStore } from "../twins/store/layer.ts";
 import { Fenced, StoreError, type Memory } from "../../src/store/ports/journal.ts";
 import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
-import type { TwinStore } from "../conformance/store/fixture.ts";
+import { type Store } from "../conformance/store/fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../support/world/sessions.ts";
 import { makeWorld } from "../support/world/world.ts";
 import { recordingMemory } from "../support/actors/recording-memory.ts";
@@ -30,7 +30,7 @@ const branchCreated = (sandboxId: string): SessionEvent => ({
 const STOP = { type: "stop.requested" } as const;
 
 /** Registers a test over a store of its own, under the test clock. */
-const check = <E>(name: string, test: Effect.Effect<void, E, TwinStore>): void => {
+const check = <E>(name: string, test: Effect.Effect<void, E, Store>): void => {
   it.effect(name, () => Effect.provide(test, memoryStore, { local: true }));
 };
 

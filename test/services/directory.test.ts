@@ -12,7 +12,7 @@ import { sealSecret } from "../../src/domain/secret/secret.ts";
 import { memoryStore } from "../twins/store/layer.ts";
 import { Projects, type ProjectState } from "../../src/store/ports/projects/projects.ts";
 import { Secrets } from "../../src/store/ports/projects/secrets.ts";
-import type { TwinStore } from "../conformance/store/fixture.ts";
+import { type Store } from "../conformance/store/fixture.ts";
 import { addProject, makeWorld, NOON } from "../support/world/world.ts";
 
 const MANIFEST = `
@@ -49,7 +49,7 @@ const overProjects = (change: (projects: Projects["Service"]) => Projects["Servi
 
 const check = <E>(
   name: string,
-  test: Effect.Effect<void, E, TwinStore | Directory | Keyring>,
+  test: Effect.Effect<void, E, Store | Directory | Keyring>,
   read: (state: ProjectState) => ProjectState = (state) => state,
 ) => {
   it.effect(name, () => Effect.provide(test, overStates(read), { local: true }));

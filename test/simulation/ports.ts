@@ -26,6 +26,7 @@ import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { Sandboxes } from "../../src/store/ports/sessions/sandboxes.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
 import { Secrets } from "../../src/store/ports/projects/secrets.ts";
+import { Previews } from "../../src/store/ports/sessions/previews.ts";
 import { WarmSandboxes } from "../../src/store/ports/sessions/warm-sandboxes.ts";
 import { Saves } from "../../src/saves/port.ts";
 import { SessionLogs } from "../../src/store/ports/sessions/session-logs.ts";
@@ -106,6 +107,7 @@ export const STORE = [
   BrowserSessions,
   Identities,
   Identity,
+  Previews,
   Projects,
   Sandboxes,
   Secrets,

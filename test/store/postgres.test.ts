@@ -1,6 +1,4 @@
-import { endpointConformance, storeConformance } from "../conformance/store/store.ts";
+import { storeConformance } from "../conformance/store/store.ts";
 import { storeOfFile } from "../support/postgres/postgres.ts";
 
-const store = storeOfFile();
-storeConformance("Postgres", store);
-endpointConformance("Postgres", store);
+storeConformance("Postgres", storeOfFile());

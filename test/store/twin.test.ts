@@ -15,7 +15,7 @@ import { Fires } from "../../src/store/ports/triggers/fires.ts";
 import { Identity } from "../../src/store/ports/people/identity.ts";
 import { Projects } from "../../src/store/ports/projects/projects.ts";
 import { Sessions } from "../../src/store/ports/sessions/sessions.ts";
-import type { TwinStore } from "../conformance/store/fixture.ts";
+import { type Store } from "../conformance/store/fixture.ts";
 import { tellSession } from "../support/world/sessions.ts";
 import { makeAccount, newProject, NOON } from "../support/world/world.ts";
 import { nodesOfFile } from "../support/postgres/postgres.ts";
@@ -294,8 +294,8 @@ const readAll = Effect.gen(function* () {
 
 const history = (
   turns: readonly Turn[],
-  nodes: readonly Context.Context<TwinStore>[],
-): Effect.Effect<readonly unknown[], unknown, TwinStore> =>
+  nodes: readonly Context.Context<Store>[],
+): Effect.Effect<readonly unknown[], unknown, Store> =>
   Effect.gen(function* () {
     const projects = yield* Projects;
     const ids = { accountId: ACCOUNT, userId: USER, tokenId: uuid(1, 3), tokenHash: "0".repeat(64) };
@@ -316,12 +316,12 @@ const history = (
 const postgres = nodesOfFile();
 
 /** The first layer's store takes the turns of nodes that have no other store. */
-const run = (turns: readonly Turn[], layers: readonly Layer.Layer<TwinStore, unknown>[]) =>
+const run = (turns: readonly Turn[], layers: readonly Layer.Layer<Store, unknown>[]) =>
   Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {
         const nodes = yield* Effect.forEach(layers, (layer) => Layer.build(Layer.fresh(layer)));
-        const [first = Context.empty() as Context.Context<TwinStore>] = nodes;
+        const [first = Context.empty() as Context.Context<Store>] = nodes;
         return yield* Effect.provideContext(history(turns, nodes), first);
       }),
     ),

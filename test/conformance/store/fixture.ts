@@ -5,32 +5,29 @@ import type * as Layer from "effect/Layer";
 import * as Schedule from "effect/Schedule";
 import { Events } from "../../../src/store/ports/events.ts";
 import { Identity } from "../../../src/store/ports/people/identity.ts";
-import type { EndpointStore, Store } from "../../../src/assembly/database.ts";
+import type { Store } from "../../../src/assembly/database.ts";
 import type { World } from "../../support/world/world.ts";
 
 export type { Store };
 
-/** The ports that have a twin. */
-export type TwinStore = Exclude<Store, EndpointStore>;
-
-export type StoreLayer<R = TwinStore> = Layer.Layer<R, unknown>;
+export type StoreLayer = Layer.Layer<Store, unknown>;
 
 /** Registers a test that runs on its own store. */
-export type Check<R = TwinStore> = <E>(name: string, test: Effect.Effect<void, E, R>) => void;
+export type Check = <E>(name: string, test: Effect.Effect<void, E, Store>) => void;
 
 export const checkWith =
-  <R>(layer: StoreLayer<R>): Check<R> =>
+  (layer: StoreLayer): Check =>
   (name, test) => {
     // A new layer each time, so that tests do not see each other's data.
     it.live(name, () => Effect.provide(test, layer, { local: true }));
   };
 
 /**
- * Follows the events of one type, in a session or in a project.
+ * Follows the events of one type in a session.
  * @returns a function that reads the later ones, once at least `expected` of them can be read
  */
-export const followEvents = Effect.fnUntraced(function* (
-  place: { readonly projectId: string; readonly sessionId: string | null },
+export const followSession = Effect.fnUntraced(function* (
+  place: { readonly projectId: string; readonly sessionId: string },
   type: string,
 ) {
   const { after } = yield* Events;

@@ -3,7 +3,7 @@
  * in-memory twin.
  */
 import { describe } from "vitest";
-import { checkWith, type Store, type StoreLayer } from "./fixture.ts";
+import { checkWith, type StoreLayer } from "./fixture.ts";
 import { checkAccounts } from "./people/accounts.ts";
 import { checkActivity } from "./projects/activity.ts";
 import { checkAdmission } from "./triggers/admission.ts";
@@ -89,7 +89,9 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkAudit(check);
     checkBrowsers(check);
     checkIdentities(check);
+    checkDeviceLogins(check);
     checkSuspensions(check);
+    checkPreviews(check);
     checkLogs(check);
     checkNodes(check);
     checkGivenSecrets(check);
@@ -110,6 +112,7 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkProjectUsage(check);
     checkPages(check);
     checkEvents(check);
+    checkActivity(check);
     checkTransitions(check);
     checkOutboundWebhooks(check);
     checkOutboundDeliveries(check);
@@ -117,15 +120,5 @@ export const storeConformance = (name: string, layer: StoreLayer): void => {
     checkOwnReceivers(check);
     checkTurnEndings(check);
     checkWatch(check);
-  });
-};
-
-/** What only endpoints use. */
-export const endpointConformance = (name: string, layer: StoreLayer<Store>): void => {
-  describe(`the endpoints' store in ${name}`, () => {
-    const check = checkWith(layer);
-    checkActivity(check);
-    checkDeviceLogins(check);
-    checkPreviews(check);
   });
 };

@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { TwinStore } from "../../conformance/store/fixture.ts";
+import type { Store } from "../../../src/assembly/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
 import type { Prices } from "../../../src/domain/model/prices.ts";
@@ -61,7 +61,7 @@ afterAll(() => {
 });
 
 let scope: Scope.Closeable;
-let context: Context.Context<TwinStore | Keyring>;
+let context: Context.Context<Store | Keyring>;
 let directory: string;
 let world: World;
 let sessionId: string;
@@ -69,7 +69,7 @@ let sandboxId: string;
 const door = new ModelDoor();
 const egresses: Egress[] = [];
 
-const inside = <A, E>(use: Effect.Effect<A, E, TwinStore | Keyring>): Promise<A> =>
+const inside = <A, E>(use: Effect.Effect<A, E, Store | Keyring>): Promise<A> =>
   Effect.runPromise(Effect.provideContext(use, context));
 
 /** The way out of a sandbox. @param llmUpstream of the managed gateway @returns its socket */

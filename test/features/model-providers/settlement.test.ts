@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit";
 import * as Layer from "effect/Layer";
 import * as Scope from "effect/Scope";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { TwinStore } from "../../conformance/store/fixture.ts";
+import type { Store } from "../../../src/assembly/database.ts";
 import { modelCalls } from "../../../src/features/model-providers/calls.ts";
 import { sealKey } from "../../../src/features/model-providers/keys.ts";
 import { ModelProviders } from "../../../src/features/model-providers/ports/model-providers.ts";
@@ -92,12 +92,12 @@ const servers = Layer.succeed(ModelServers, {
 
 const door = new ModelDoor();
 let scope: Scope.Closeable;
-let context: Context.Context<TwinStore | Keyring>;
+let context: Context.Context<Store | Keyring>;
 let world: World;
 let sessionId: string;
 let sandboxId: string;
 
-const inside = <A, E>(use: Effect.Effect<A, E, TwinStore | Keyring>): Promise<A> =>
+const inside = <A, E>(use: Effect.Effect<A, E, Store | Keyring>): Promise<A> =>
   Effect.runPromise(Effect.provideContext(use, context));
 const stop = () => Effect.runPromise(Scope.close(scope, Exit.void));
 

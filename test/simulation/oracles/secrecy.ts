@@ -41,6 +41,7 @@ const tablesText = (tables: TableSet): string => {
     tables.settings,
     tables.logs,
     tables.cloneCredentials,
+    tables.previews,
   ]);
 };
 

@@ -16,7 +16,7 @@ import { Admissions } from "../../../src/store/ports/triggers/admissions.ts";
 import { Fires, type NewFire } from "../../../src/store/ports/triggers/fires.ts";
 import { Identity } from "../../../src/store/ports/people/identity.ts";
 import { Projects } from "../../../src/store/ports/projects/projects.ts";
-import type { TwinStore } from "../../conformance/store/fixture.ts";
+import type { Store } from "../../conformance/store/fixture.ts";
 import { storeOfFile } from "../../support/postgres/postgres.ts";
 import { admitOne, due, fired, newFire } from "../../support/world/sessions.ts";
 import { makeWorld, NOON, type World } from "../../support/world/world.ts";
@@ -58,7 +58,7 @@ const drainAt = (world: World, now: number, slots: number) =>
     return drain(world.accountId, { sessionIds, now, bootTimeoutMs: 1000 });
   });
 
-type Step = Effect.Effect<unknown, unknown, TwinStore>;
+type Step = Effect.Effect<unknown, unknown, Store>;
 
 /** Steps by which one delivery comes to a row of a status, and tries it again. */
 const stepsOf = (world: World, deliveryId: string) => {
@@ -136,7 +136,7 @@ type Force<R> = (id: string, status: FireStatus) => Effect.Effect<void, never, R
 
 /** Registers what both stores keep; `force` writes a status behind the store's back. */
 const checkMoves = <Side>(
-  check: <E>(name: string, test: Effect.Effect<void, E, TwinStore | Side>) => void,
+  check: <E>(name: string, test: Effect.Effect<void, E, Store | Side>) => void,
   force: Force<Side>,
 ): void => {
   check(

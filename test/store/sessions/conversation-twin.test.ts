@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { memoryStore } from "../../twins/store/layer.ts";
 import { Conversations } from "../../../src/store/ports/sessions/conversations.ts";
-import type { TwinStore } from "../../conformance/store/fixture.ts";
+import { type Store } from "../../conformance/store/fixture.ts";
 import { nativeItem, replaceSandbox, report, tokens } from "../../support/world/conversations.ts";
 import { admitSession, openSandbox } from "../../support/world/sessions.ts";
 import { makeWorld, NOON, numbered } from "../../support/world/world.ts";
@@ -148,7 +148,7 @@ const inPostgres = storeOfFile();
 
 const played = (steps: readonly Step[], store: typeof memoryStore | typeof inPostgres) =>
   Effect.runPromise(
-    Effect.provide(play(steps) as Effect.Effect<unknown, unknown, TwinStore>, store, { local: true }),
+    Effect.provide(play(steps) as Effect.Effect<unknown, unknown, Store>, store, { local: true }),
   );
 
 it("both stores answer alike through random histories of a conversation", async () => {

@@ -7,7 +7,7 @@ import * as SqlClient from "effect/sql/SqlClient";
 import { describe, expect } from "vitest";
 import { ChangeRequests } from "../../../src/features/change-requests/ports/change-requests.ts";
 import { Sessions } from "../../../src/store/ports/sessions/sessions.ts";
-import { followEvents, type Store } from "../../conformance/store/fixture.ts";
+import { followSession, type Store } from "../../conformance/store/fixture.ts";
 import { storeOfFile } from "../../support/postgres/postgres.ts";
 import { converse } from "../../support/world/conversations.ts";
 import { reported, step } from "../../support/world/conversation-steps.ts";
@@ -25,7 +25,7 @@ const open = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const { projectId } = world;
   const { sessionId, sandboxId } = yield* converse(world);
-  const told = yield* followEvents({ projectId, sessionId }, "session.turn_ended");
+  const told = yield* followSession({ projectId, sessionId }, "session.turn_ended");
   const note = (number: number) =>
     Effect.flatMap(Sessions, ({ noteTurn }) =>
       noteTurn(sessionId, {

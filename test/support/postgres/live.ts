@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import * as SqlClient from "effect/sql/SqlClient";
 import type { Notifications } from "../../../src/store/postgres/connection/notifications.ts";
-import type { TwinStore } from "../../conformance/store/fixture.ts";
+import type { Store } from "../../conformance/store/fixture.ts";
 import { testDatabase } from "./postgres.ts";
 
 /** Runs a test with a client of an empty database. */
@@ -19,7 +19,7 @@ export const live = <E>(
 
 /** A check of the store's conformance, each time over a fresh layer. */
 export const checkOver =
-  <Side>(layer: Layer.Layer<TwinStore | Side, unknown>) =>
-  <E>(name: string, test: Effect.Effect<void, E, TwinStore | Side>) => {
+  <Side>(layer: Layer.Layer<Store | Side, unknown>) =>
+  <E>(name: string, test: Effect.Effect<void, E, Store | Side>) => {
     it.live(name, () => Effect.provide(test, Layer.fresh(layer)));
   };

@@ -1,8 +1,9 @@
-/** The store without what only endpoints use, in this process's memory: the twin for tests and simulations. */
+/** Every service of the store's port, in this process's memory: the twin for tests and simulations. */
 import * as Effect from "effect/Effect";
 import * as Layer from "effect/Layer";
 import { StoreHealth } from "../../../src/store/ports/health.ts";
 import * as Accounts from "./people/accounts.ts";
+import * as Activity from "./people/activity.ts";
 import * as Admissions from "./triggers/admissions.ts";
 import * as Approvals from "./sessions/approvals.ts";
 import * as Audit from "./people/audit.ts";
@@ -13,6 +14,7 @@ import * as ConnectorGrants from "./projects/connector-grants.ts";
 import * as Connectors from "./projects/connectors.ts";
 import * as Conversations from "./sessions/conversations.ts";
 import * as Counters from "./counters.ts";
+import * as DeviceLogins from "./people/device-logins.ts";
 import * as Suspensions from "./projects/suspensions.ts";
 import * as EnvironmentBases from "./sessions/environment-bases.ts";
 import * as EnvironmentBuilds from "./sessions/environment-builds.ts";
@@ -29,6 +31,7 @@ import * as ModelProviders from "./projects/model-providers.ts";
 import * as OutboundDeliveries from "./triggers/outbound-deliveries.ts";
 import * as OutboundWebhooks from "./triggers/outbound-webhooks.ts";
 import * as OwnReceivers from "./own-receivers.ts";
+import * as Previews from "./sessions/previews.ts";
 import * as ProjectDeletions from "./projects/project-deletions.ts";
 import * as ProjectUsage from "./projects/project-usage.ts";
 import * as Projects from "./projects/projects.ts";
@@ -49,6 +52,7 @@ import { Tables } from "./tables.ts";
 /** The services over tables that a test can inspect. */
 export const overTables = Layer.mergeAll(
   Accounts.layer,
+  Activity.layer,
   Admissions.layer,
   Approvals.layer,
   Audit.layer,
@@ -63,6 +67,7 @@ export const overTables = Layer.mergeAll(
   Connectors.layer,
   Conversations.layer,
   Counters.layer,
+  DeviceLogins.layer,
   Suspensions.layer,
   EnvironmentBases.layer,
   EnvironmentBuilds.layer,
@@ -78,6 +83,7 @@ export const overTables = Layer.mergeAll(
   OutboundDeliveries.layer,
   OutboundWebhooks.layer,
   OwnReceivers.layer,
+  Previews.layer,
   ProjectDeletions.layer,
   ProjectUsage.layer,
   Projects.layer,

@@ -25,6 +25,7 @@ import type { HearEnding } from "../../../src/store/ports/people/grants.ts";
 import type { Attachment, Conversation, Item } from "../../../src/store/ports/sessions/conversations.ts";
 import type { PendingCommand, UnsettledActor } from "../../../src/store/ports/journal.ts";
 import type { Suspension } from "../../../src/domain/connector/own-credential.ts";
+import type { NewPreview } from "../../../src/store/ports/sessions/previews.ts";
 import type { ChangeRequest } from "../../../src/features/change-requests/ports/change-requests.ts";
 import type { Subscription } from "../../../src/features/subscriptions/ports/subscriptions.ts";
 import type { ModelProvider } from "../../../src/features/model-providers/ports/model-providers.ts";
@@ -40,7 +41,7 @@ import type {
   Project,
   TriggerCursor,
 } from "../../../src/store/ports/projects/projects.ts";
-import type { IdentityRow, SignInLinkRow } from "./people/sign-in-rows.ts";
+import type { DeviceLoginRow, IdentityRow, SignInLinkRow } from "./people/sign-in-rows.ts";
 import type { ModelUsageRow } from "./projects/model-providers.ts";
 import type { ReservationRow, SpendLimitRow, SpendRow } from "./projects/spend.ts";
 import type { OutboundDeliveryRow, OutboundWebhookRow, OwnReceiverRow } from "./triggers/outbound-rows.ts";
@@ -177,7 +178,11 @@ export interface QueueRow {
   readonly queuedAt: number;
   readonly expiresAt: number;
 }
-
+export interface PreviewRow extends Omit<NewPreview, "hash" | "now"> {
+  readonly createdAt: number;
+  /** False once a cookie has replaced the link. */
+  readonly isOpen: boolean;
+}
 export interface SuspensionRow extends Pick<Suspension, "act" | "at"> {
   readonly userId: string;
 }
@@ -259,6 +264,7 @@ export class TableSet {
   readonly tokens = new Map<string, TokenRow>();
   /** By hash. */
   readonly signInLinks = new Map<string, SignInLinkRow>();
+  readonly deviceLogins = new Map<string, DeviceLoginRow>();
   /** Wrong codes that a person typed. */
   readonly codeMisses = new Map<string, { readonly count: number; readonly since: number }>();
   /** By issuer and subject, as JSON. */
@@ -291,6 +297,8 @@ export class TableSet {
   readonly changeRequests = new Map<string, ChangeRequestRow>();
   /** Until when a person has seen a session, by `<session> <person>`. */
   readonly reads = new Map<string, number>();
+  /** Until when a person has seen the list of what happened. */
+  readonly activitySeen = new Map<string, number>();
   readonly uploads = new Map<string, UploadRow>();
   readonly remarks = new Map<string, Remark>();
   /** By change request. */
@@ -336,6 +344,8 @@ export class TableSet {
   /** By project, day and model. */
   readonly usage = new Map<string, Map<string, Map<string, Usage>>>();
   readonly cloneCredentials = new Map<string, CloneCredential>();
+  /** By the hash of the present secret: the link's, then the cookie's. */
+  readonly previews = new Map<string, PreviewRow>();
   /** By session. */
   readonly suspensions = new Map<string, SuspensionRow>();
   readonly endings = new Set<HearEnding>();

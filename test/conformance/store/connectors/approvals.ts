@@ -10,7 +10,7 @@ import { asked, DAY } from "../../../support/world/approvals.ts";
 import { converse } from "../../../support/world/conversations.ts";
 import { endOf } from "../../../support/world/outbound.ts";
 import { addProject, makeWorld, NOON, type World } from "../../../support/world/world.ts";
-import { followEvents, type Check } from "../fixture.ts";
+import { followSession, type Check } from "../fixture.ts";
 
 const LIMITS = { atOnce: 1, perConnector: 3, windowMs: 60_000, openMs: 90_000, open: 2 };
 
@@ -47,7 +47,7 @@ const checkAsking = (check: Check): void => {
       const approvals = yield* Approvals;
       const one = asked(world);
       const { id, sessionId } = one.call;
-      const follow = yield* followEvents({ projectId, sessionId }, "approval.waiting");
+      const follow = yield* followSession({ projectId, sessionId }, "approval.waiting");
       yield* approvals.ask(one, LIMITS);
       const found = yield* approvals.find(projectId, id);
       expect(found).toMatchObject({ id, status: "pending", expiresAt: NOON + DAY, deliveredAt: null });
@@ -206,7 +206,7 @@ const checkCalling = (check: Check): void => {
       const { id, projectId, sessionId } = one.call;
       yield* approvals.ask(one, LIMITS);
       yield* endOf(projectId);
-      const follow = yield* followEvents({ projectId, sessionId }, "approval.changed");
+      const follow = yield* followSession({ projectId, sessionId }, "approval.changed");
       const by = { by: world.userId, now: NOON + 1 };
       const moves = [
         approvals.move(id, { type: "approval.given", ...by }),

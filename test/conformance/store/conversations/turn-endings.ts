@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
 import { Sessions, type EndedTurn } from "../../../../src/store/ports/sessions/sessions.ts";
-import { followEvents, type Check } from "../fixture.ts";
+import { followSession, type Check } from "../fixture.ts";
 import { posted, reported, step } from "../../../support/world/conversation-steps.ts";
 import { converse, replaceSandbox } from "../../../support/world/conversations.ts";
 import { makeWorld, NOON } from "../../../support/world/world.ts";
@@ -15,8 +15,8 @@ const atWork = Effect.gen(function* () {
   const world = yield* makeWorld(5);
   const { sessionId, sandboxId } = yield* converse(world);
   yield* (yield* Sessions).rename(sessionId, { name: "Fix the build", now: NOON });
-  const ended = yield* followEvents({ projectId: world.projectId, sessionId }, "session.turn_ended");
-  const all = yield* followEvents({ projectId: world.projectId, sessionId }, "session.turn");
+  const ended = yield* followSession({ projectId: world.projectId, sessionId }, "session.turn_ended");
+  const all = yield* followSession({ projectId: world.projectId, sessionId }, "session.turn");
   yield* step(sessionId, reported(sandboxId, 0, true));
   let noted = 0;
   const note = Effect.fnUntraced(function* (number: number, of: Partial<EndedTurn> = {}) {

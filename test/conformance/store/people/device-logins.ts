@@ -15,7 +15,7 @@ import { Identity } from "../../../../src/store/ports/people/identity.ts";
 import { People } from "../../../../src/store/ports/people/people.ts";
 import { hash, makeWorld, NOON } from "../../../support/world/world.ts";
 import { addToken } from "./browsers.ts";
-import { type Check, type Store } from "../fixture.ts";
+import { type Check } from "../fixture.ts";
 
 const WHOLE = { projectId: null, expiresAt: null };
 
@@ -45,7 +45,7 @@ const scene = Effect.gen(function* () {
   return { world, logins, approver, login, begin, typed, claim, identity: yield* Identity };
 });
 
-const checkDecisions = (check: Check<Store>): void => {
+const checkDecisions = (check: Check): void => {
   check(
     "are shown before the decision, and give one token of the person and of what she chose [T15]",
     Effect.gen(function* () {
@@ -147,7 +147,7 @@ const checkDecisions = (check: Check<Store>): void => {
   );
 };
 
-const checkLimits = (check: Check<Store>): void => {
+const checkLimits = (check: Check): void => {
   check(
     "slow a program down that asks too early",
     Effect.gen(function* () {
@@ -197,7 +197,7 @@ const checkLimits = (check: Check<Store>): void => {
   );
 };
 
-export const checkDeviceLogins = (check: Check<Store>): void => {
+export const checkDeviceLogins = (check: Check): void => {
   checkDecisions(check);
   checkLimits(check);
 };

@@ -19,7 +19,7 @@ import {
   WebhookRefusals,
   type WebhookRefusal,
 } from "../../../../src/store/ports/triggers/webhook-refusals.ts";
-import type { Check, Store } from "../fixture.ts";
+import type { Check } from "../fixture.ts";
 import { admitOne, admitSession, fired, tellSession } from "../../../support/world/sessions.ts";
 import { addPerson, addProject, makeWorld, NOON, type World } from "../../../support/world/world.ts";
 
@@ -84,7 +84,7 @@ const refusal = (projectId: string, at: number): WebhookRefusal => ({
   forwardedFor: null,
 });
 
-const checkList = (check: Check<Store>): void => {
+const checkList = (check: Check): void => {
   check(
     "is read page by page, newest first, with the names of what it is about",
     Effect.gen(function* () {
@@ -162,7 +162,7 @@ const checkList = (check: Check<Store>): void => {
   );
 };
 
-const checkKept = (check: Check<Store>): void => {
+const checkKept = (check: Check): void => {
   check(
     "is kept for 30 days, when other events of the stream are gone",
     Effect.gen(function* () {
@@ -198,7 +198,7 @@ const checkKept = (check: Check<Store>): void => {
   );
 };
 
-export const checkActivity = (check: Check<Store>): void => {
+export const checkActivity = (check: Check): void => {
   describe("what happened", () => {
     checkList(check);
     checkKept(check);

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect";
 import { describe, expect } from "vitest";
 import { Identity } from "../../../../src/store/ports/people/identity.ts";
 import { Previews, PREVIEWS_PER_SESSION } from "../../../../src/store/ports/sessions/previews.ts";
-import { type Check, type Store } from "../fixture.ts";
+import { type Check } from "../fixture.ts";
 import { admitSession, openSandbox } from "../../../support/world/sessions.ts";
 import { hash, makeWorld, NOON } from "../../../support/world/world.ts";
 
@@ -62,7 +62,7 @@ const scene = Effect.gen(function* () {
   return { ...previews, issue, opening, stands };
 });
 
-export const checkPreviews = (check: Check<Store>): void => {
+export const checkPreviews = (check: Check): void => {
   describe("previews", () => {
     check(
       "exchange a link for a cookie, which is not a link itself, until the cookie's end",

@@ -7,7 +7,7 @@ import { sandbox as sandboxMachine } from "../../../../src/machines/sandbox.ts";
 import { CloneCredentials } from "../../../../src/store/ports/sessions/clone-credentials.ts";
 import { Identity } from "../../../../src/store/ports/people/identity.ts";
 import { Sandboxes } from "../../../../src/store/ports/sessions/sandboxes.ts";
-import { followEvents, type Check } from "../fixture.ts";
+import { followSession, type Check } from "../fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../../../support/world/sessions.ts";
 import { hash, makeWorld, NOON } from "../../../support/world/world.ts";
 
@@ -65,7 +65,7 @@ export const checkSandboxes = (check: Check): void => {
         const sessionId = yield* admitSession(world);
         const { id } = yield* openSandbox(sessionId);
         expect(yield* get(id)).toMatchObject({ bootStartedAt: null });
-        const told = yield* followEvents({ projectId: world.projectId, sessionId }, "sandbox.boot_started");
+        const told = yield* followSession({ projectId: world.projectId, sessionId }, "sandbox.boot_started");
         for (const now of [NOON + 5, NOON + 9]) {
           expect(yield* beginBoot(id, { now, deadlineAt: now + 100 })).toBe(true);
           expect(yield* get(id)).toMatchObject({ bootStartedAt: now, bootDeadlineAt: now + 100 });

@@ -8,7 +8,7 @@ import { Operations } from "../../../../src/store/ports/operations.ts";
 import { Sessions } from "../../../../src/store/ports/sessions/sessions.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../../../support/world/sessions.ts";
 import { makeWorld, NOON } from "../../../support/world/world.ts";
-import { type Check, followEvents } from "../fixture.ts";
+import { type Check, followSession } from "../fixture.ts";
 
 const branched = (sandboxId: string) =>
   ({ type: "branch.created", commit: "a".repeat(40), sandboxId }) as const;
@@ -31,7 +31,7 @@ export const checkSaves = (check: Check): void => {
         const world = yield* makeWorld(5);
         const { get, noteRestored, noteSaved, forgetEarlier, nodesWithSaves } = yield* Sessions;
         const id = yield* admitSession(world);
-        const told = yield* followEvents({ projectId: world.projectId, sessionId: id }, "session.saved");
+        const told = yield* followSession({ projectId: world.projectId, sessionId: id }, "session.saved");
         const [first, second] = [randomUUID(), randomUUID()];
         yield* tellSession(id, branched(first), NOON);
         yield* tellSession(id, { type: "sandbox.live", sandboxId: first }, NOON + 1);
@@ -103,7 +103,7 @@ export const checkSaves = (check: Check): void => {
         const world = yield* makeWorld(5);
         const { get, list, noteSaved } = yield* Sessions;
         const id = yield* admitSession(world);
-        const told = yield* followEvents(
+        const told = yield* followSession(
           { projectId: world.projectId, sessionId: id },
           "session.work_unsaved",
         );

@@ -7,7 +7,7 @@ import { session } from "../../../../src/machines/session.ts";
 import { Identity } from "../../../../src/store/ports/people/identity.ts";
 import { Sandboxes } from "../../../../src/store/ports/sessions/sandboxes.ts";
 import { Sessions } from "../../../../src/store/ports/sessions/sessions.ts";
-import { followEvents, type Check } from "../fixture.ts";
+import { followSession, type Check } from "../fixture.ts";
 import { admitSession, openSandbox, tellSandbox, tellSession } from "../../../support/world/sessions.ts";
 import { BOOT_MS, makeWorld, NOON } from "../../../support/world/world.ts";
 
@@ -246,7 +246,7 @@ export const checkSessions = (check: Check): void => {
         } as const;
         expect(yield* noteTurn(id, { ...failed, sandboxId: randomUUID(), now: NOON })).toBeNull();
         expect((yield* get(id))?.lastTurn).toBeNull();
-        const told = yield* followEvents({ projectId: world.projectId, sessionId: id }, "session.turn");
+        const told = yield* followSession({ projectId: world.projectId, sessionId: id }, "session.turn");
         expect(yield* noteTurn(id, { ...failed, now: NOON + 1 })).toEqual({ projectId: world.projectId });
         expect((yield* get(id))?.lastTurn).toEqual(failed);
         const completed = { ...failed, number: 12, state: "completed", error: null } as const;

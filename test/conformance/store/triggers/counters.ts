@@ -6,7 +6,7 @@ import { Counters } from "../../../../src/store/ports/triggers/counters.ts";
 import { Admissions } from "../../../../src/store/ports/triggers/admissions.ts";
 import { admitOne, admitSession, fired, tellSession } from "../../../support/world/sessions.ts";
 import { accountOf, makeWorld, NOON } from "../../../support/world/world.ts";
-import type { TwinStore } from "../fixture.ts";
+import type { Store } from "../fixture.ts";
 
 /** Sets an account's counters to wrong values. `Side`: direct access to the store. */
 export type Distort<Side> = (
@@ -14,7 +14,7 @@ export type Distort<Side> = (
   to: { readonly activeSessions: number; readonly queuedFires: number },
 ) => Effect.Effect<void, never, Side>;
 
-type CheckWith<Side> = <E>(name: string, test: Effect.Effect<void, E, TwinStore | Side>) => void;
+type CheckWith<Side> = <E>(name: string, test: Effect.Effect<void, E, Store | Side>) => void;
 
 export const checkCounters = <Side>(check: CheckWith<Side>, distort: Distort<Side>): void => {
   describe("an account's counters", () => {

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect } from "vitest";
 import * as Effect from "effect/Effect";
+import { Activity } from "../../../../src/features/activity/ports/activity.ts";
 import { Admissions } from "../../../../src/store/ports/triggers/admissions.ts";
 import { Fires } from "../../../../src/store/ports/triggers/fires.ts";
 import { Identity } from "../../../../src/store/ports/people/identity.ts";
@@ -9,7 +10,7 @@ import { People } from "../../../../src/store/ports/people/people.ts";
 import { Projects } from "../../../../src/store/ports/projects/projects.ts";
 import { Sessions } from "../../../../src/store/ports/sessions/sessions.ts";
 import { Accounts } from "../../../../src/store/ports/people/accounts.ts";
-import { followEvents, type Check } from "../fixture.ts";
+import { type Check } from "../fixture.ts";
 import {
   admitOne,
   admitSession,
@@ -244,7 +245,6 @@ export const checkQueuedRequests = (check: Check): void => {
         const world = yield* makeWorld(0);
         const { get, queue, requester } = yield* Fires;
         const { drain } = yield* Admissions;
-        const told = yield* followEvents({ projectId: world.projectId, sessionId: null }, "fire.expired");
         const full = requested(world);
         const none = { ...full, fire: { ...full.fire, queueMax: 0 } };
         expect(yield* admitOne(world, none)).toEqual({ outcome: "queue_full", limit: 0 });
@@ -254,7 +254,11 @@ export const checkQueuedRequests = (check: Check): void => {
         yield* drain(world.accountId, { sessionIds: [], now: NOON + 10, bootTimeoutMs: 1 });
         expect(yield* get(late.fire.id)).toMatchObject({ status: "expired", reason: "queue_ttl" });
         expect(yield* requester(late.fire.id)).toBeNull();
-        expect(yield* told(1)).toMatchObject([{ data: { requested_by: world.userId } }]);
+        const reader = { accountId: world.accountId, userId: null };
+        const page = { limit: 1, cursor: null, personId: world.userId, isOwn: false, projectId: null };
+        expect((yield* (yield* Activity).list(reader, page)).items).toMatchObject([
+          { kind: "fire.expired", person: { id: world.userId }, isOwn: true },
+        ]);
 
         const other = { id: randomUUID(), accountId: world.accountId, name: "Eve", role: "member" as const };
         yield* (yield* Accounts).createUser({ ...other, now: NOON });

@@ -61,6 +61,7 @@ const dropSessions = (tables: TableSet, projectId: string): readonly string[] =>
   const sandboxes = drop(tables.sandboxes, ({ record }) => isOf(record.sessionId));
   for (const rows of [tables.conversations, tables.logs, tables.suspensions])
     drop<unknown>(rows, (_, id) => isOf(id));
+  drop(tables.previews, ({ sessionId }) => isOf(sessionId));
   drop(tables.tokens, ({ sessionId }) => sessionId !== null && isOf(sessionId));
   for (const id of sessions) {
     tables.sessionOutbox.forget(id);
@@ -106,6 +107,7 @@ const removeAll = (tables: TableSet, projectId: string): void => {
     tables.cloneCredentials,
   ];
   for (const rows of all) drop(rows, isOwn);
+  drop(tables.deviceLogins, ({ decision }) => decision?.grant?.projectId === projectId);
   const byProject: Map<string, unknown>[] = [
     tables.credentials,
     tables.lastFired,
