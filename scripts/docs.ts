@@ -13,7 +13,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   "docs/operate/settings.md": settingsPage,
   "dashboard/wire-schemas.d.ts": wireSchemas,
   "src/cli/endpoint/definitions.ts": definitions,
-  "dashboard/ui/icons.ts": icons,
+  "dashboard/elements/icons.ts": icons,
   "docs/operate/entities.md": () =>
     entitiesPage(readFileSync(path.join(ROOT, "migrations/schema.sql"), "utf8")),
 };

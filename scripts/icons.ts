@@ -1,4 +1,4 @@
-/** dashboard/ui/icons.ts: the icons that the page names, from the package of Lucide's, so that no build reads the other 1,800. */
+/** dashboard/elements/icons.ts: the icons that the page names, from the package of Lucide's, so that no build reads the other 1,800. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import * as Schema from "effect/Schema";

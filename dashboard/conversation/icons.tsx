@@ -14,7 +14,7 @@ import {
   TRASH,
   WRENCH,
   type IconNode,
-} from "../ui/icons.ts";
+} from "../elements/icons.ts";
 import type { ToolCall } from "../wire.d.ts";
 
 const KINDS: Readonly<Record<ToolCall["kind"], IconNode>> = {

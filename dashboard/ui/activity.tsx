@@ -13,7 +13,7 @@ import {
   LOADER_CIRCLE,
   MOON,
   type IconNode,
-} from "./icons.ts";
+} from "../elements/icons.ts";
 import { ACTIVITY_WORDS } from "../../src/domain/session/activity-words.ts";
 
 type Activity = Answer<"GET /v1/sessions">["sessions"][number]["activity"];

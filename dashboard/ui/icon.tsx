@@ -1,5 +1,5 @@
-/** An icon of Lucide's, of which the page has only those that it names (icons.ts). What one stands for is said beside it in words. */
-import type { IconNode } from "./icons.ts";
+/** An icon of Lucide's, of which the page has only those that it names (elements/icons.ts). What one stands for is said beside it in words. */
+import type { IconNode } from "../elements/icons.ts";
 
 interface Icon {
   readonly icon: IconNode;

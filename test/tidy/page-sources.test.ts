@@ -1,7 +1,7 @@
 /** Sources of the page: a clone builds it anew when one of them is newer, its icons are of one set, and its styles are found quickly. */
 import path from "node:path";
 import { expect, it } from "vitest";
-import { SEARCH } from "../../dashboard/ui/icons.ts";
+import { SEARCH } from "../../dashboard/elements/icons.ts";
 import { BUNDLE_SOURCES } from "../../src/http/pages/page-bundle.ts";
 import { files, read, ROOT } from "../support/documents.ts";
 

@@ -8,7 +8,7 @@ import { wireSchemas } from "../../scripts/wire.ts";
 test.each([
   { file: "dashboard/wire-schemas.d.ts", text: wireSchemas },
   { file: "src/cli/endpoint/definitions.ts", text: definitions },
-  { file: "dashboard/ui/icons.ts", text: icons },
+  { file: "dashboard/elements/icons.ts", text: icons },
 ])("$file is written from its source (else: npm run docs)", ({ file, text }) => {
   expect(readFileSync(path.join(import.meta.dirname, "../..", file), "utf8")).toBe(text());
 });
