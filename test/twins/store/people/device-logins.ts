@@ -12,10 +12,10 @@ import {
 } from "../../../../src/domain/person/device-login.ts";
 import {
   DeviceLogins,
-  type Claimed,
+  type ClaimResult,
   type DeviceLogin,
   type NewDeviceLogin,
-  type Typed,
+  type TypedCode,
 } from "../../../../src/store/ports/people/device-logins.ts";
 import { insertToken, isAlive } from "./identity.ts";
 import type { DeviceLoginRow } from "./sign-in-rows.ts";
@@ -32,7 +32,7 @@ const begin = (tables: TableSet, { now, ...login }: NewDeviceLogin): void => {
   rows.set(login.id, { ...login, ...times, decision: null });
 };
 
-const find = (tables: TableSet, { userId, userHash, now }: Typed): DeviceLoginRow | "too_many" | null => {
+const find = (tables: TableSet, { userId, userHash, now }: TypedCode): DeviceLoginRow | "too_many" | null => {
   if (tables.users.get(userId)?.deactivatedAt !== null) return null;
   const known = tables.codeMisses.get(userId);
   const misses = known !== undefined && known.since > now - MISSES_MS ? known : { count: 0, since: now };
@@ -64,7 +64,7 @@ const decide: (tables: TableSet, request: Parameters<Port["decide"]>[0]) => Retu
   return shown(row);
 };
 
-const claim = (tables: TableSet, { deviceHash, token, now }: Parameters<Port["claim"]>[0]): Claimed => {
+const claim = (tables: TableSet, { deviceHash, token, now }: Parameters<Port["claim"]>[0]): ClaimResult => {
   const row = [...tables.deviceLogins.values()].find(
     (login) => login.deviceHash === deviceHash && login.expiresAt > now,
   );
