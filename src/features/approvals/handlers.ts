@@ -81,7 +81,7 @@ export const decide = Effect.fnUntraced(function* ({ pid, id }: Params, wish: (b
   const row = { action, target: id, changes: { connector, tool, session_id: sessionId } } as const;
   const result = yield* approvals
     .move(id, move)
-    .pipe(withAudit((result) => (result === null || isLate ? null : row)));
+    .pipe(withAudit((moved) => (moved === null || isLate ? null : row)));
   if (result === null || isLate)
     return yield* alreadySettled(result ?? (yield* approvals.find(pid, id)) ?? approval);
   return yield* showApproval(result, yield* projectRedactor(pid));

@@ -85,7 +85,11 @@ const machine = <
   name: Name,
   path: Path,
   params: Params,
-) => HttpApiEndpoint.get(name, path, { params, query, success, error }).annotate(RequiredPrivilege, "read_project");
+) =>
+  HttpApiEndpoint.get(name, path, { params, query, success, error }).annotate(
+    RequiredPrivilege,
+    "read_project",
+  );
 
 /** State machines: their definitions, and why an actor is in its state. */
 export class MachinesGroup extends HttpApiGroup.make("machines")
