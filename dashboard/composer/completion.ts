@@ -69,19 +69,14 @@ const waiting = (label: Offer["label"], { problem }: Known<unknown>): Offer => (
   note: problem === null || problem === "" ? `Looking for ${label.toLowerCase()}…` : problem,
 });
 
-/** Where runtimes look for a project's commands: each file is one, with the name that the path has here. */
-const COMMAND_FILES: Readonly<Record<string, RegExp>> = {
-  opencode: /^\.opencode\/commands?\/(\S+)\.md$/,
-  "claude-code": /^\.claude\/commands\/(?:.*\/)?([^\s/]+)\.md$/,
-};
-
-/** The commands that a repository has for a runtime, before one runs that could name them. */
+/** The commands that a repository has for a runtime, before one runs that could name them. @param files `command_files` of the runtime */
 export const commandsIn = (
   { value, problem }: Known<Listing>,
-  runtime: string,
+  files: string | null,
 ): Known<readonly Command[]> => {
-  const form = COMMAND_FILES[runtime];
-  if (form === undefined || value === null) return { value: form === undefined ? [] : null, problem };
+  if (files === null) return { value: [], problem };
+  if (value === null) return { value, problem };
+  const form = new RegExp(files);
   const commands = value.entries.flatMap(({ path }) => {
     const [, name] = form.exec(path) ?? [];
     return name === undefined ? [] : [{ name, description: path }];

@@ -21,7 +21,7 @@ import { projectLink } from "../elements/parts.ts";
 import { given, Problem, type Refusal, toRefusal } from "../ui/form.tsx";
 import { AgentLacks, Chips } from "./chips.tsx";
 import { type Draft, type Project, useDraft, useFiles } from "./draft.ts";
-import { agentOf, NO_OPTIONS } from "./fitting.ts";
+import { NO_OPTIONS, runtimeOf } from "./fitting.ts";
 import { optionsQuery, setupQuery } from "./options.ts";
 
 /** Each refusal names its field. */
@@ -101,8 +101,8 @@ const useOffers = ({ text, projectId, choice }: Draft) => {
   const offer = useMemo(() => {
     if (sign === undefined) return null;
     if (sign === "@") return offeredFiles(files, typed);
-    const agent = agentOf(options ?? NO_OPTIONS, choice.agent_name);
-    const commands = offeredCommands(commandsIn(files, agent?.runtime ?? ""), typed);
+    const { command_files: form = null } = runtimeOf(options ?? NO_OPTIONS, choice.agent_name) ?? {};
+    const commands = offeredCommands(commandsIn(files, form), typed);
     return (
       commands && {
         ...commands,

@@ -18,6 +18,7 @@ export const ACP: Runtime = {
   efforts: true,
   providers: null,
   subscription: null,
+  commandFiles: null,
   takesServers: true,
   modes: "any",
   mode: null,

@@ -54,6 +54,7 @@ export const CLAUDE_CODE: Runtime = {
     traces: [],
     hosts: ["api.anthropic.com"],
   },
+  commandFiles: String.raw`^\.claude/commands/(?:.*/)?([^\s/]+)\.md$`,
   takesServers: true,
   modes: ["default", "acceptEdits", "plan", "auto"],
   // By itself it is in the mode auto, in which a model decides what is allowed.

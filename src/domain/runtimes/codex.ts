@@ -114,6 +114,7 @@ export const CODEX: Runtime = {
     traces: [],
     hosts: ["chatgpt.com", "auth.openai.com"],
   },
+  commandFiles: null,
   takesServers: true,
   modes: ["agent-full-access"],
   mode: null,

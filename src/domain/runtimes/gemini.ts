@@ -77,6 +77,7 @@ export const GEMINI: Runtime = {
     traces: [".gemini/settings.json"],
     hosts: ["cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"],
   },
+  commandFiles: null,
   takesServers: true,
   modes: ["default", "autoEdit", "yolo", "plan"],
   mode: null,

@@ -18,6 +18,7 @@ export const OPENCODE: Runtime = {
   efforts: true,
   providers: { kinds: PROVIDER_KINDS, keys: [], variables: {}, list: null },
   subscription: null,
+  commandFiles: String.raw`^\.opencode/commands?/(\S+)\.md$`,
   takesServers: false,
   modes: ["build", "plan"],
   mode: null,

@@ -16,6 +16,7 @@ export const PLAIN: Runtime = {
   efforts: false,
   providers: null,
   subscription: null,
+  commandFiles: null,
   takesServers: false,
   modes: [],
   mode: null,

@@ -138,6 +138,10 @@ export interface Runtime {
   readonly providers: RuntimeProviders | null;
   /** Null means none that is known. */
   readonly subscription: RuntimeSubscription | null;
+  /**
+   * The files of a repository that are commands of it: a pattern of their paths, whose group is the command's name. Null: none that is known.
+   */
+  readonly commandFiles: string | null;
   /** Whether it is told by the Agent Client Protocol which servers have tools. Others read that in the settings of their adapter. */
   readonly takesServers: boolean;
   /** The modes that it has. `any`: they are known once it runs. */

@@ -163,6 +163,10 @@ const RuntimeWire = Schema.Struct({
   plan_mode: Schema.NullOr(Schema.String).annotate({
     description: "The mode in which it plans, and waits for a person's approval. Null: it has none.",
   }),
+  command_files: Schema.NullOr(Schema.String).annotate({
+    description:
+      "The files of a repository that are commands of it: a regular expression of their paths, whose group is the command's name. Null: none that is known. A running session says all its commands.",
+  }),
   efforts: Schema.Boolean.annotate({
     description:
       "Whether people can choose how hard its models think. A running session's models name their `efforts`.",

@@ -8,6 +8,9 @@ import {
   taken,
   tokenAt,
 } from "../../../dashboard/composer/completion.ts";
+import { CLAUDE_CODE } from "../../../src/domain/runtimes/claude-code.ts";
+import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
+import { PLAIN } from "../../../src/domain/runtimes/plain.ts";
 
 const known = <A>(value: A) => ({ value, problem: null });
 
@@ -66,20 +69,20 @@ describe("the commands of a repository", () => {
     ".opencode/command/no name.md",
     "docs/.opencode/command/other.md",
   ]);
-  const names = (runtime: string) => commandsIn(known(files), runtime).value?.map(({ name }) => name);
+  const names = (form: string | null) => commandsIn(known(files), form).value?.map(({ name }) => name);
 
   it.each([
-    ["opencode", ["greet", "web/check"]],
-    ["claude-code", ["greet", "check"]],
-    ["codex", []],
-  ])("are for %s the files that it looks for", (runtime, expected) => {
-    expect(names(runtime)).toEqual(expected);
+    [OPENCODE, ["greet", "web/check"]],
+    [CLAUDE_CODE, ["greet", "check"]],
+    [PLAIN, []],
+  ])("are for $name the files that it looks for", ({ commandFiles }, expected) => {
+    expect(names(commandFiles)).toEqual(expected);
   });
 
   it("are awaited with the files, but for a runtime that has none there", () => {
     const awaited = { value: null, problem: null };
-    expect(commandsIn(awaited, "opencode").value).toBeNull();
-    expect(commandsIn(awaited, "codex").value).toEqual([]);
+    expect(commandsIn(awaited, OPENCODE.commandFiles).value).toBeNull();
+    expect(commandsIn(awaited, null).value).toEqual([]);
   });
 });
 

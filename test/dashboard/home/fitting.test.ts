@@ -18,6 +18,7 @@ const runtime = (name: string, more: object = {}) => ({
   provider_models: [],
   modes: [],
   plan_mode: "plan",
+  command_files: null,
   efforts: true,
   permissions: [],
   instructions: true,

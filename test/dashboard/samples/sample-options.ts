@@ -33,6 +33,7 @@ export const OPTIONS = {
       provider_models: [],
       modes: [],
       plan_mode: null,
+      command_files: null,
       efforts: true,
       permissions: ["ask", "allow"],
       instructions: true,

@@ -181,6 +181,7 @@ const PROJECTS: Operations = {
           models: "platform",
           modes: ["build", "plan"],
           plan_mode: "plan",
+          command_files: null,
           efforts: true,
           permissions: ["ask", "allow"],
           instructions: true,

@@ -34,6 +34,7 @@ const runtimeWire = (runtime: Runtime, providers: readonly AccountProvider[]) =>
   provider_models: offeredModels(spokenProviders(runtime, providers)),
   modes: runtime.modes === "any" ? null : runtime.modes,
   plan_mode: runtime.plan?.mode ?? null,
+  command_files: runtime.commandFiles,
   efforts: runtime.efforts,
   permissions: runtime.permissions,
   instructions: runtime.instructions,
