@@ -1,3 +1,5 @@
+import { OPENCODE } from "../../../src/domain/runtimes/opencode.ts";
+
 /** An agent as the options of a project list it, without its name. */
 export const AGENT = {
   runtime: "opencode",
@@ -39,6 +41,20 @@ export const OPTIONS = {
       instructions: true,
       conversation: true,
       lacks: [{ ability: "exit_codes", reason: "Codex does not say with which code a command ended." }],
+    },
+    {
+      name: "opencode",
+      takes_command: false,
+      models: "platform",
+      provider_models: [],
+      modes: null,
+      plan_mode: "plan",
+      command_files: OPENCODE.commandFiles,
+      efforts: true,
+      permissions: ["ask", "allow"],
+      instructions: true,
+      conversation: true,
+      lacks: [],
     },
   ],
   providers: [
@@ -83,7 +99,7 @@ export const MANY_AGENTS = {
   ],
   runtimes: [
     { ...OPTIONS.runtimes[0], lacks: LACKS },
-    { ...OPTIONS.runtimes[0], name: "opencode", models: "platform", lacks: [] },
+    OPTIONS.runtimes[1],
     {
       ...OPTIONS.runtimes[0],
       name: "gemini",
