@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)(title, () => {
       "event push, pull_request.opened",
       "branch main",
       "body.forced = false",
-      "also pushes to sessions' branches",
+      "also pushes to sessions' branches, and their checks",
     ]);
   });
 
@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByRole("button", { name: "Replace" }).click();
     await page.getByText("The previous value stays valid until 21 Nov 2126, 08:00:00.").waitFor();
     expect(fake.writes).toEqual([
-      `${PUT} {"value":" kept as typed ","previous_valid_ms":86400000,"service":true}`,
+      `${PUT} {"value":" kept as typed ","previous_valid_ms":86400000,"service":true,"try":true}`,
     ]);
   });
 
@@ -115,6 +115,6 @@ describe.skipIf(!hasChromium)(title, () => {
     await dialog.getByLabel("New value").fill("first");
     await page.keyboard.press("Control+Enter");
     await page.getByText(`${SECRET} is set.`).waitFor();
-    expect(fake.writes).toEqual([`${PUT} {"value":"first","previous_valid_ms":0,"service":true}`]);
+    expect(fake.writes).toEqual([`${PUT} {"value":"first","previous_valid_ms":0,"service":true,"try":true}`]);
   });
 });

@@ -444,7 +444,7 @@ describe.skipIf(!hasChromium)(title, () => {
     await area.fill(lines);
     fake.say("item", sampleItem("later", text("a later one")));
     fake.say("state", { state: WORKING });
-    await page.getByText("Working", { exact: true }).waitFor();
+    await page.locator(".turn-word", { hasText: "Working" }).waitFor();
     expect(await page.locator(".talk").evaluate((log) => log.scrollTop)).toBe(500);
     await area.fill("Queued.");
     await area.press("Enter");

@@ -50,7 +50,7 @@ export const OPTIONS = {
       modes: null,
       plan_mode: "plan",
       command_files: OPENCODE.commandFiles,
-      efforts: true,
+      efforts: false,
       permissions: ["ask", "allow"],
       instructions: true,
       conversation: true,
