@@ -62,13 +62,13 @@ module.exports = {
     {
       name: "the-page-takes-types",
       comment:
-        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, it names the causes of failed turns as the daemon does, it says of a failed session what the page of its state says, and the command line says of saved work, of hosts for ssh, of what a session does and of an agent's tools what the page says. Both follow a text that grows by one rule. The order of models in a menu, and that day and weekday of a schedule are alternatives, are rules of the domain. An event for receivers has its label in its record.",
+        "The page runs in browsers. Of the service it takes the API's types, which the compiler erases, so that a renamed field does not compile. The templates of triggers are data that the manifest's own parser is tested with, the page finds the places of a prompt as the renderer does, it names the causes of failed turns as the daemon does, it says of a failed session what the page of its state says, and the command line says of saved work, of hosts for ssh, of what a session does and of an agent's tools what the page says. Both follow a text that grows by one rule. The order of models in a menu, and that day and weekday of a schedule are alternatives, are rules of the domain.",
       severity: "error",
       from: { path: "^dashboard/" },
       to: {
         path: "^(src|daemon|demo|test)/|^node_modules/effect/",
         pathNot:
-          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|person/own-session|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$|^src/features/notifications/rules/events\\.ts$|^src/ground/record\\.ts$",
+          "^src/domain/(?:counted|duration|text|conversation/(?:growing|row-texts|tool-words)|model/menu|person/own-session|trigger/(?:cron-days|templates|placeholders)|save/(?:reasons|shown)|service/news-words|session/(?:activity-words|begun|failure|model-errors|ssh-host|title))\\.ts$",
         dependencyTypesNot: ["type-only"],
       },
     },

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { definitions } from "./definitions.ts";
 import { entitiesPage } from "./entities-page.ts";
+import { eventLabels } from "./event-labels.ts";
 import { icons } from "./icons.ts";
 import { settingsPage } from "./settings-page.ts";
 import { wireSchemas } from "./wire.ts";
@@ -14,6 +15,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   "dashboard/wire-schemas.d.ts": wireSchemas,
   "src/cli/endpoint/definitions.ts": definitions,
   "dashboard/elements/icons.ts": icons,
+  "dashboard/notifications/events.ts": eventLabels,
   "docs/operate/entities.md": () =>
     entitiesPage(readFileSync(path.join(ROOT, "migrations/schema.sql"), "utf8")),
 };

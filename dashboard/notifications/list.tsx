@@ -10,7 +10,7 @@ import { RoleAct } from "../ui/act.tsx";
 import { CheckField, Form, SelectField, TextField } from "../ui/form.tsx";
 import { framedPage } from "../ui/framed-page.tsx";
 import { Detail, Empty, More, Row, Tag, Time } from "../ui/parts.tsx";
-import { EVENTS } from "../../src/features/notifications/rules/events.ts";
+import { EVENTS } from "./events.ts";
 import { add, FORMATS, REASONS, type Receiver, setStatus, test } from "./receivers.ts";
 
 const receiversQuery = (pid: string) =>

@@ -1,10 +1,10 @@
 /** A project's outbound webhooks: their words, and what people do with them. In the API, these are the project's `webhooks`. */
 import type { Answer } from "../../src/cli/contract.ts";
-import { OUTBOUND_EVENTS } from "../../src/features/notifications/rules/events.ts";
 import { request } from "../api/client.ts";
 import { projectLink } from "../elements/parts.ts";
 import { ask, tell } from "../frame/dialog.ts";
 import { notice } from "../frame/notices.ts";
+import { EVENT_NAMES } from "./events.ts";
 
 export type Receiver = Answer<"GET /v1/projects/:pid/webhooks/:id">;
 export type Delivery = Answer<"GET /v1/projects/:pid/webhooks/:id/deliveries">["deliveries"][number];
@@ -92,7 +92,7 @@ export const sendAgain = async (pid: string, id: string, did: string): Promise<v
 /** @param typed its events are entries whose name is that of the event */
 export const add = async (pid: string, typed: Readonly<Record<string, string>>): Promise<void> => {
   const { url = "", format } = typed;
-  const events = OUTBOUND_EVENTS.filter((event) => typed[event] !== undefined);
+  const events = EVENT_NAMES.filter((event) => typed[event] !== undefined);
   if (events.length === 0) throw new Error("Choose at least one event.");
   const { secret } = await request("POST /v1/projects/:pid/webhooks", {
     params: { pid },

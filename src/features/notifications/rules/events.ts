@@ -1,6 +1,6 @@
 /**
  * Each event that receivers outside may hear of (api.md 12), in the order of the API's document. A message has ids, names and a link. It
- * has no prompt, no text of an agent, no message of an error and no secret. The page loads this file for the labels.
+ * has no prompt, no text of an agent, no message of an error and no secret.
  */
 import { cutText, plainLine } from "../../../domain/text.ts";
 import { isRecord } from "../../../ground/record.ts";
