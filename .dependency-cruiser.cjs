@@ -14,7 +14,7 @@ const PORTS =
 const MACHINES = "^src/machines/|^src/features/[^/]+/machine\\.ts$";
 /** Definitions of the API. */
 const DEFINITIONS = "^src/http/api/|^src/features/[^/]+/[a-z-]*(api|examples)\\.ts$";
-const PROGRAMS = "^src/(main|serve|cli|platform)\\.ts$|^src/installation/";
+const PROGRAMS = "^src/(main|serve|operator|platform)\\.ts$|^src/installation/";
 /** The command line, a client of the API. The operator's commands are in `installation/operator`. */
 const CLIENT = "^src/cli/|^src/features/[^/]+/commands\\.ts$";
 const COMPOSITION = `${PROGRAMS}|^src/assembly/adapters\\.ts$`;
@@ -472,7 +472,7 @@ module.exports = {
         path: "^src/",
         pathNot: [
           "^src/(domain|git|ground/net|starter|connectors|sign-in|sandbox|store/postgres|proxy|cli)/",
-          "^src/(main|cli|nodes/call|installation/operator/doctor-installation|http/(server|inspect/page|relay/relay)|telemetry/metrics-page|features/[^/]+/(sender|mailer))\\.ts$",
+          "^src/(main|operator|nodes/call|installation/operator/doctor-installation|http/(server|inspect/page|relay/relay)|telemetry/metrics-page|features/[^/]+/(sender|mailer))\\.ts$",
         ],
       },
       to: { path: SOCKETS, dependencyTypesNot: ["type-only"] },

@@ -67,7 +67,7 @@ it("passes no inherited descriptor of the service to the programs that it starts
 });
 
 it.each([
-  ["the operator's command line", "src/cli.ts", ["--help"], {}],
+  ["the operator's command line", "src/operator.ts", ["--help"], {}],
   // Without git on its PATH it ends before it starts anything.
   ["the demo", "demo/main.ts", ["--once"], { PATH: "/nonexistent" }],
 ])("passes no inherited descriptor to the programs that %s starts", async (_who, name, args, env) => {

@@ -196,7 +196,7 @@ test("uses one name for one noun: definition and handler, machine and interprete
  */
 const ENVIRONMENT_READERS = new Set([
   "src/serve.ts",
-  "src/cli.ts",
+  "src/operator.ts",
   "src/platform.ts",
   "src/git/run.ts",
   "src/starter/short.ts",

@@ -175,7 +175,7 @@ const logsIn = async (session: LiveSession, life: Life): Promise<void> => {
 /** `platform` on the service's machine. */
 export type Platform = (...args: readonly string[]) => Promise<Json>;
 
-const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../src/operator.ts");
 
 /** `platform` with the settings of a service. */
 export const platformOf =

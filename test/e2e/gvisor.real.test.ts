@@ -28,7 +28,7 @@ import {
 } from "./each-provider.ts";
 import { isDeep, onlyDeep } from "../support/vitest/rings.ts";
 
-const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../src/operator.ts");
 
 /** An import of an image unpacks it under bubblewrap. */
 const lacks =

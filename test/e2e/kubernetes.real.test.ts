@@ -22,7 +22,7 @@ import { useRunDatabase } from "../support/service/run-database.ts";
 import { deepTest } from "../support/vitest/rings.ts";
 import { worksThroughKill } from "./each-provider.ts";
 
-const CLI = path.join(import.meta.dirname, "../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../src/operator.ts");
 
 /** Two old images, as a former release leaves them: one has a name. */
 const leaveImages = async (images: string): Promise<void> => {

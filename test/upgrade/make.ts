@@ -6,7 +6,7 @@
  */
 import { execFile } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import path from "node:path";
@@ -166,7 +166,10 @@ const make = async (checkout: string, state: string): Promise<void> => {
     await writeFile(path.join(STATES, `${state}.json`), `${JSON.stringify(exchanges, null, 1)}\n`);
     const file = path.join(STATES, `${state}.backup`);
     await rm(file, { force: true });
-    await promisify(execFile)(process.execPath, [path.join(checkout, "src/cli.ts"), "backup", file], {
+    // Older versions have another name for it.
+    const program =
+      ["src/operator.ts", "src/cli.ts"].map((name) => path.join(checkout, name)).find(existsSync) ?? "";
+    await promisify(execFile)(process.execPath, [program, "backup", file], {
       env: { ...process.env, PLATFORM_DATA_DIR: installation.dataDir },
     });
     const projects = (await life.call("GET", "/v1/projects"))["projects"] as readonly { id: string }[];

@@ -20,7 +20,7 @@ import { TEST_MS } from "../../support/patience.ts";
 import { sandboxesStartHere } from "../../support/requirements.ts";
 import { BUSYBOX, HOSTILE, MUSL, SCRATCH, worksOn } from "../each-provider.ts";
 
-const CLI = fileURLToPath(new URL("../../../src/cli.ts", import.meta.url));
+const CLI = fileURLToPath(new URL("../../../src/operator.ts", import.meta.url));
 /** The suites of other providers have the root with musl in each run. */
 const ROOTS = [BUSYBOX, MUSL, SCRATCH];
 const runs = sandboxesStartHere && busybox !== undefined;

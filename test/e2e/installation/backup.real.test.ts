@@ -37,7 +37,7 @@ import { TEST_MS } from "../../support/patience.ts";
 import { pausedSince, pauseSince } from "../../support/service/paused-since.ts";
 import { deepTest } from "../../support/vitest/rings.ts";
 
-const CLI = path.join(import.meta.dirname, "../../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../../src/operator.ts");
 const [CAP, DELIVERIES] = [10, 40] as const;
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "simulated",

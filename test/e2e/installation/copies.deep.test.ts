@@ -13,7 +13,7 @@ import { sandboxesStartHere } from "../../support/requirements.ts";
 import { Installation, type Life, LIGHT_AGENT } from "../../support/service/process-service.ts";
 import { TEST_MS } from "../../support/patience.ts";
 
-const CLI = path.join(import.meta.dirname, "../../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../../src/operator.ts");
 const SETTINGS = {
   PLATFORM_SANDBOX_PROVIDER: "local",
   ...LIGHT_AGENT,

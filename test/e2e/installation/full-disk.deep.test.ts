@@ -8,7 +8,7 @@ import { Installation, TOKEN, type Life } from "../../support/service/process-se
 import { TEST_MS } from "../../support/patience.ts";
 
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };
-const CLI = path.join(import.meta.dirname, "../../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../../src/operator.ts");
 const isRoot = process.geteuid?.() === 0;
 
 let installation: Installation;

@@ -19,7 +19,7 @@ import { sandboxesStartHere } from "../../support/requirements.ts";
 import { TEST_MS } from "../../support/patience.ts";
 import { deepTest, onlyDeep, sampled } from "../../support/vitest/rings.ts";
 
-const CLI = path.join(import.meta.dirname, "../../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../../src/operator.ts");
 const ARMED = path.join(import.meta.dirname, "../../support/programs/armed-rotation.ts");
 const SIMULATED = { PLATFORM_SANDBOX_PROVIDER: "simulated" };
 const withKey = (key: string) => ({ ...SIMULATED, PLATFORM_MASTER_KEY: key });

@@ -14,7 +14,7 @@ import { Installation, type Life, LIGHT_AGENT } from "../../support/service/proc
 import { sandboxesStartHere } from "../../support/requirements.ts";
 import { TEST_MS, WAIT_MS } from "../../support/patience.ts";
 
-const CLI = path.join(import.meta.dirname, "../../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../../src/operator.ts");
 /** A limit for what hangs, not a claim about speed. */
 const POLL = { timeout: WAIT_MS, interval: 100 };
 const SETTINGS = {

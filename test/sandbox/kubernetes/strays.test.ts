@@ -23,7 +23,7 @@ import { FakeApiServer, NAMESPACE } from "../../support/cluster/api-server.ts";
 import type { Stored } from "../../support/cluster/store.ts";
 import { TEST_MS } from "../../support/patience.ts";
 
-const CLI = path.join(import.meta.dirname, "../../../src/cli.ts");
+const CLI = path.join(import.meta.dirname, "../../../src/operator.ts");
 const DAY_MS = 86_400_000;
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 const secret = randomBytes(32);
