@@ -40,7 +40,7 @@ export const LOST: BuildOutcome = {
 const make = Effect.gen(function* () {
   const map = yield* NodeMap;
   const { nodes: keys } = yield* Keyring;
-  const call = nodeCaller({ self: map.self, keys });
+  const call = nodeCaller({ map, keys });
 
   /** One question, which may take a while. Null until then. */
   const look = Effect.fnUntraced(function* ({ id, nodeId }: EnvironmentBuild) {

@@ -15,7 +15,7 @@ import {
   signNodeRequest,
   type NodeKeys,
 } from "../domain/service/node-credential.ts";
-import type { Place } from "./map.ts";
+import type { NodeMap, Place } from "./map.ts";
 
 /** The path of calls between nodes. */
 export const CALL_PATH = "/v1/nodes/call";
@@ -86,8 +86,8 @@ const send = ({ url, headers, body }: Sending): Effect.Effect<Buffer, NodeUnreac
   });
 
 export interface CallerOptions {
-  /** This node. */
-  readonly self: string;
+  /** This node, and which others are silent. */
+  readonly map: Pick<NodeMap["Service"], "self" | "isSilent">;
   readonly keys: NodeKeys;
 }
 
@@ -97,14 +97,17 @@ export type NodeCall = (
   timeoutMs: number,
 ) => Effect.Effect<NodeAnswer, NodeUnreachable>;
 
-/** @returns a function that calls another node. */
+/** How often a call looks whether its node still gives signs of life. */
+const LOOK = "1 second";
+
+/** @returns a function that calls another node. It waits no longer for a node that became silent. */
 export const nodeCaller =
-  ({ self, keys }: CallerOptions): NodeCall =>
+  ({ map, keys }: CallerOptions): NodeCall =>
   (to, question, timeoutMs) =>
     Effect.gen(function* () {
       const at = yield* Clock.currentTimeMillis;
       const signedRequest = { to: to.nodeId, method: "POST", target: CALL_PATH };
-      const credential = signNodeRequest(signedRequest, { from: self, at }, keys);
+      const credential = signNodeRequest(signedRequest, { from: map.self, at }, keys);
       const body = sealNodeMessage(
         JSON.stringify(question),
         { envelope: { credential, way: "question" }, iv: randomBytes(SEAL_IV_BYTES) },
@@ -119,6 +122,13 @@ export const nodeCaller =
       if (text === null) return yield* unreachable("the answer does not come from a node of this database");
       return yield* Effect.mapError(decodeAnswer(text), () => unreachable("its answer is malformed"));
     }).pipe(
+      Effect.raceFirst(
+        Effect.sync(() => map.isSilent(to.nodeId)).pipe(
+          Effect.delay(LOOK),
+          Effect.repeat({ until: (isSilent) => isSilent }),
+          Effect.andThen(unreachable("it became silent")),
+        ),
+      ),
       Effect.timeoutOrElse({
         duration: timeoutMs,
         orElse: () => Effect.fail(unreachable(`no answer within ${timeoutMs} ms`)),

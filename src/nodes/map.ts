@@ -20,6 +20,8 @@ import { Nodes, type NodeRecord } from "../store/ports/nodes.ts";
 
 /** After this many looks without a heartbeat, a node is no longer called. */
 const AWAY_LOOKS = 5;
+/** After this many, calls to it that are under way end, too. A node that only had a busy moment still answers them. */
+const SILENT_LOOKS = 15;
 
 /** The place of a sandbox or a repository that belongs to a node. */
 export type Place =
@@ -36,6 +38,8 @@ export class NodeMap extends Context.Service<
     /** This node. */
     readonly self: string;
     readonly place: (nodeId: string) => Place;
+    /** Whether a call to the node has no answer to wait for. */
+    readonly isSilent: (nodeId: string) => boolean;
     /** The other nodes that are not dead, as the last look found them. */
     readonly others: () => readonly string[];
     /** The node that has a project's repository. This node if no record names one. */
@@ -127,6 +131,7 @@ export const nodeMapLayer = ({ nodeId, url, graceMs }: MapOptions) =>
       return NodeMap.of({
         self: nodeId,
         place: nodePlace,
+        isSilent: (id) => nodePlace(id).is === "dead" || silence.looks(id) >= SILENT_LOOKS,
         others: () => [...records.keys()].filter((id) => !["here", "dead"].includes(nodePlace(id).is)),
         repositoryPlace: (projectId) => Effect.map(owner(projectId), (id) => nodePlace(id ?? nodeId)),
       });

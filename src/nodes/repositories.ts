@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
   const { repositories: own } = yield* LocalParts;
   const map = yield* NodeMap;
   const { nodes: keys } = yield* Keyring;
-  const call = nodeCaller({ self: map.self, keys });
+  const call = nodeCaller({ map, keys });
 
   const ask = Effect.fnUntraced(function* (operation: RepositoryOperation, args: readonly unknown[]) {
     const [repository] = args as [{ readonly projectId: string }];

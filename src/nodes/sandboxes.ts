@@ -54,7 +54,7 @@ const makeAsking = Effect.gen(function* () {
   const map = yield* NodeMap;
   const sandboxes = yield* Sandboxes;
   const { nodes: keys } = yield* Keyring;
-  const call = nodeCaller({ self: map.self, keys });
+  const call = nodeCaller({ map, keys });
   const owner = remembering((id) => Effect.map(sandboxes.get(id), (row) => row?.nodeId ?? null));
   /** A sandbox without a record counts as this node's. */
   const sandboxPlace = (id: string) => Effect.map(owner(id), (nodeId) => map.place(nodeId ?? map.self));

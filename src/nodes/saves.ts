@@ -75,7 +75,7 @@ const makeWay = Effect.gen(function* () {
   const sessions = yield* Sessions;
   const upstreams = yield* Upstreams;
   const { nodes: keys } = yield* Keyring;
-  const call = nodeCaller({ self: map.self, keys });
+  const call = nodeCaller({ map, keys });
 
   const isHosted = (projectId: string) =>
     Effect.map(upstreams.kind(projectId), (kind) => kind === "hosted" || kind === null);

@@ -53,14 +53,17 @@ describe("a node's map", () => {
         const { map, store } = yield* opened;
         yield* TestClock.adjust(6000);
         expect(map.place("other")).toEqual({ is: "away", nodeId: "other" });
+        expect(map.isSilent("other")).toBe(false);
         yield* TestClock.adjust(GRACE_MS - 7000);
         expect(map.place("other")).toEqual({ is: "away", nodeId: "other" });
+        expect(map.isSilent("other")).toBe(true);
         yield* TestClock.adjust(2000);
         expect(map.place("other")).toEqual({ is: "dead", nodeId: "other" });
         expect((yield* store.all).find(({ id }) => id === "other")?.deadAt).not.toBeNull();
         yield* store.beat({ ...OTHER, url: "http://other:2" });
         yield* TestClock.adjust(1000);
         expect(map.place("other")).toEqual({ is: "there", nodeId: "other", url: "http://other:2" });
+        expect(map.isSilent("other")).toBe(false);
       }),
   );
 

@@ -41,6 +41,7 @@ const savesAfter = (failures: number, repositoryIs = "here") => {
     } as never),
     Layer.mock(NodeMap, {
       self: "node",
+      isSilent: () => false,
       repositoryPlace: () => Effect.succeed({ is: repositoryIs }),
     } as never),
     Layer.mock(Upstreams, { kind: kindOf } as never),
@@ -89,6 +90,7 @@ it.effect("work on a dead node stays its own, and a sandbox that still runs is s
           } as never),
           Layer.mock(NodeMap, {
             self: "one",
+            isSilent: () => false,
             place: (nodeId: string) => (nodeId === "one" ? { is: "here" } : { is: "dead", nodeId }),
           } as never),
           Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
@@ -123,6 +125,7 @@ it.effect("older saves of other nodes are brought back first, and those of a nod
           // The other one is this node too, so that no call is needed.
           Layer.mock(NodeMap, {
             self: "one",
+            isSilent: () => false,
             place: (nodeId: string) => (nodeId === "far" ? { is: "dead", nodeId } : { is: "here" }),
           } as never),
           Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
@@ -185,6 +188,7 @@ it.effect("a node that stands still is away, and one of a version before is not"
         Layer.mock(LocalSaves, {} as never),
         Layer.mock(NodeMap, {
           self: "one",
+          isSilent: () => false,
           place: (nodeId: string) => ({ is: "there", nodeId, url: `http://127.0.0.1:${port}` }),
         } as never),
         Layer.mock(Upstreams, { kind: () => Effect.succeed("upstream") } as never),
@@ -234,6 +238,7 @@ it.effect("sizes of a project at another server name the nodes that cannot be as
           } as never),
           Layer.mock(NodeMap, {
             self: "one",
+            isSilent: () => false,
             others: () => ["two", "three"],
             place: (nodeId: string) =>
               nodeId !== "three"
