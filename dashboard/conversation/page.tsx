@@ -188,7 +188,7 @@ interface OfEnds {
 const chooseModel = ({ writing }: ConversationFoot): void => {
   // The choice can have the focus once it is shown.
   flushSync(() => writing.openChoices(true));
-  writing.area.current?.form?.querySelector("select")?.focus();
+  writing.area.current?.form?.querySelector<HTMLElement>(".model-button")?.focus();
 };
 
 /** The model that the agent named last. */

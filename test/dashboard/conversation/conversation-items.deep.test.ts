@@ -148,8 +148,8 @@ describe.skipIf(!hasChromium)(title, () => {
     const last_turn = { state: "failed", error, at: AT };
     const { page } = await openWith(conversationOf([sampleItem("a", text("I begin."))]), { last_turn });
     await page.getByRole("button", { name: "Choose another model" }).click();
-    await page.locator("#message-choices select[name=model]").waitFor();
-    expect(await page.locator(":focus").getAttribute("name")).toBe("model");
+    await page.getByRole("combobox", { name: "Model", exact: true }).waitFor();
+    expect(await page.locator(":focus").getAttribute("aria-label")).toBe("Model");
   });
 
   it("stop with Escape while the agent works, unless Escape closes something", async () => {
