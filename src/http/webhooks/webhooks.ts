@@ -1,7 +1,7 @@
 /**
- * The webhook receiver (spec 4.1, 5.4, 7.1). The signature covers the raw bytes of the body. Until it is verified, the
- * receiver makes no request: triggers and keys are in memory (services/directory.ts). It works below Effect's router,
- * where a request costs half.
+ * The webhook receiver (spec 4.1, 5.4, 7.1). The signature covers the raw bytes of the body. Until it is verified, triggers
+ * and keys come from memory. Only for an address that memory does not know, it waits for one look at the database, which all such
+ * callers share (services/directory.ts Y4). It works below Effect's router, where a request costs half.
  *
  * Checks in this order (api.md 4 "Webhook"): 400 malformed id or slug, 404 no listening trigger, 409 no secret. Then
  * the body is read, and a wrong signature gives 401. An authentic delivery gets 200 if it is a ping, does not match the
