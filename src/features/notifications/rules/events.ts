@@ -61,7 +61,7 @@ const changeRequestFields = ({ sessionId, data }: Fact): Fields => ({
   ...pick(data, "number"),
 });
 const firePage = ({ fire_id: id }: Fields): string => `/fires/${id}`;
-const asked = (): NoticeKind => "asked";
+const askNotice = (): NoticeKind => "asked";
 
 /** For what the agent waits. */
 const AWAITED: Readonly<Record<string, string>> = {
@@ -79,7 +79,7 @@ export const EVENTS = {
   "session.waiting": {
     label: "A session waits for a person",
     isUsual: true,
-    notice: asked,
+    notice: askNotice,
     fields: ({ sessionId, data }) => ({ session_id: sessionId, ...pick(data, "request_id", "reason") }),
     page: sessionPage,
     sentence: (fields) => `${session(fields)} waits for ${AWAITED[String(fields["reason"])] ?? "a person"}`,
@@ -105,7 +105,7 @@ export const EVENTS = {
   "approval.waiting": {
     label: "A tool call waits for approval",
     isUsual: true,
-    notice: asked,
+    notice: askNotice,
     fields: ({ sessionId, data }) => ({
       session_id: sessionId,
       ...pick(data, "approval_id", "connector", "tool"),
@@ -117,7 +117,7 @@ export const EVENTS = {
   "session.work_unsaved": {
     label: "Not all work of a session can be saved",
     isUsual: true,
-    notice: asked,
+    notice: askNotice,
     fields: ({ sessionId, data }) => ({
       session_id: sessionId,
       ...pick(data, "reason", "pending"),
@@ -157,7 +157,7 @@ export const EVENTS = {
   "change_request.review_requested": {
     label: "A person is asked for a review",
     isUsual: true,
-    notice: asked,
+    notice: askNotice,
     fields: (fact) => ({ ...changeRequestFields(fact), ...pick(fact.data, "reviewer_id", "reviewer_name") }),
     page: changeRequestPage,
     sentence: ({ number, reviewer_name: name }) =>
